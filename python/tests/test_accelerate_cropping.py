@@ -7,8 +7,9 @@ import torch
 from PIL import Image
 from torchvision import transforms
 
-from drapps.accelerate import composing, cropping
+from drapps.accelerate import cropping
 from drapps.accelerate.patches import Patches
+from drapps.accelerate.watched import is_watched
 
 SIZES = [(1, 1), (1, 90), (17, 4), (500, 375), (640, 480)]
 ARGUMENTS = [
@@ -94,7 +95,7 @@ def test_who_watches_torch_sees_all(crops):
 
     names = []
     with Watch():
-        assert composing.is_watched()
+        assert is_watched()
         boxes(crops(8), (50, 40), 1)
     assert names.count("__getitem__") >= 2  # of the tensor of logarithms
 

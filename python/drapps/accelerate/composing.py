@@ -1,27 +1,29 @@
-"""The transforms of torchvision that make numbers of a picture, in one go where they follow."""
+"""The transforms of torchvision that make numbers of a picture, in one go where they follow.
+
+So are those that move its pixels right in front of them, see `moving`.
+"""
 
 from __future__ import annotations
 
 import functools
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from dataclasses import dataclass
 from typing import Any
 
+from drapps.accelerate.cropping import FIRST, SECOND
+from drapps.accelerate.moving import Moved, Moves, moves_of_first, moves_of_second
 from drapps.accelerate.normalizing import are_numbers
-from drapps.accelerate.patches import Patches, is_own
+from drapps.accelerate.patches import Patches, Places, are_librarys, held_in, is_own
 from drapps.accelerate.tensors import view_behind
 from drapps.accelerate.views import View
-from drapps.attributes import attribute_of
+from drapps.accelerate.watched import is_watched
 
-FIRST = "torchvision.transforms.transforms"
-SECOND = "torchvision.transforms.v2"
 _CALLED = (
     *("forward", "transform", "check_inputs", "make_params", "_call_kernel"),
     *("_needs_transform_list", "_call_impl", "_wrapped_call_impl", "_compiled_call_impl"),
 )
 _HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
-_Places = tuple[tuple[Any, Any], ...]
 _Make = Callable[..., Any]  # of an image, and of the transforms behind the first
 
 
@@ -35,7 +37,8 @@ def patch_first(patches: Patches) -> None:
     held = _methods([*kinds, torch.nn.Module])
     held += [(vars(functional), name) for name in ("to_tensor", "normalize")]
     held.append((vars(functional.F_t), "normalize"))
-    _patch(patches, module.Compose, "__call__", kinds, tuple(held), _planes)
+    chain = _Chain(kinds, tuple(held), _planes, moves_of_first(_methods))
+    _patch(patches, module.Compose, "__call__", chain)
 
 
 def patch_second(patches: Patches) -> None:
@@ -52,50 +55,63 @@ def patch_second(patches: Patches) -> None:
     image = module.ToImage.transform.__globals__["tv_tensors"].Image
     held += [(kernels[functional.to_dtype], image), (kernels[functional.normalize], image)]
     held.append((functional.to_image.__globals__, "pil_to_tensor"))
-    _patch(patches, module.Compose, "forward", kinds, tuple(held), _interleaved)
+    chain = _Chain(kinds, tuple(held), _interleaved, moves_of_second(_methods))
+    _patch(patches, module.Compose, "forward", chain)
 
 
 def _methods(classes: list[Any]) -> list[tuple[Any, Any]]:
     return [(vars(kind), name) for kind in classes for name in (*_CALLED, "__call__")]
 
 
-def _patch(
-    patches: Patches, compose: Any, name: str, kinds: list[Any], places: _Places, make: _Make
-) -> None:
-    """Unless a user has put a function of his own in the place of one that they call.
+@dataclass
+class _Chain:
+    """Transforms that are made together.
 
-    `places` are where those are held: dictionaries, and their keys.
+    Attributes:
+        kinds: those that make numbers, which follow each other.
+        places: where the functions are held that they call.
+        make: what is called in their place.
+        moves: what may stand in front of them.
     """
+
+    kinds: list[Any]
+    places: Places
+    make: _Make
+    moves: Moves
+
+
+def _patch(patches: Patches, compose: Any, name: str, chain: _Chain) -> None:
+    """Unless a user has put a function of his own in the place of one that they call."""
     plain = vars(compose).get(name)
-    own = all(map(_is_librarys, _held(places)))
+    own = are_librarys(held_in(chain.places))
     if own and is_own(sys.modules[compose.__module__], plain):
-        patches.put(compose, name, _composing(plain, kinds, places, make), plain)
+        patches.put(compose, name, _composing(plain, chain), plain)
 
 
-def _is_librarys(function: Any) -> bool:
-    """Whether it is one of torch's, of torchvision's or ours, if there is one."""
-    if not isinstance(function, FunctionType):
-        return function is None
-    whose, _, _ = str(function.__globals__.get("__name__")).partition(".")
-    return whose in ("torch", "torchvision", "drapps")
-
-
-def _composing(plain: Any, kinds: list[Any], places: _Places, make: _Make) -> Callable[..., Any]:
-    wanted = _held(places)
+def _composing(plain: Any, chain: _Chain) -> Callable[..., Any]:
+    kinds, places, make, moves = chain.kinds, chain.places, chain.make, chain.moves
+    wanted = held_in(places)
 
     @functools.wraps(plain)
     def compose(self: Any, *inputs: Any, **options: Any) -> Any:
         transforms = self.transforms
         place = None if options or len(inputs) != 1 else _place(transforms, kinds)
-        if place is None or _held(places) != wanted:
+        if place is None or held_in(places) != wanted:
             return plain(self, *inputs, **options)
-        output, end = inputs[0], place + len(kinds)
-        for transform in transforms[:place]:
+        output, start, end = inputs[0], moves.begin(transforms, place), place + len(kinds)
+        for transform in transforms[:start]:
+            output = transform(output)
+        if all(map(_is_as_it_was, transforms[start:place])):
+            output, moved = moves.moved(output, transforms[start:place])
+            start += moved
+        for transform in transforms[start:place]:
             output = transform(output)
         together = transforms[place:end]
         made = make(output, *together[1:]) if all(map(_is_as_it_was, together)) else None
         if made is not None:
             output, place = made, end
+        elif type(output) is Moved:
+            output = output.image()
         for transform in transforms[place:]:
             output = transform(output)
         return output
@@ -112,10 +128,6 @@ def _place(transforms: Any, kinds: list[Any]) -> int | None:
         if found[place] is kinds[0] and found[place : place + len(kinds)] == kinds:
             return place
     return None
-
-
-def _held(places: _Places) -> list[Any]:
-    return [held.get(name) for held, name in places]
 
 
 def _is_as_it_was(module: Any) -> bool:
@@ -156,29 +168,8 @@ def _interleaved(image: Any, to_dtype: Any, normalize: Any) -> Any:
 
 def _colours_behind(image: Any, normalize: Any) -> View | None:
     """What is not made yet of an image; None for any other, or where somebody would see more."""
-    view = view_behind(image)
+    view = image.view if type(image) is Moved else view_behind(image)
     if view is None or view.mode != "RGB" or min(view.size) < 2:
         return None
     known = are_numbers(normalize.mean, normalize.std, 3) and not is_watched()
     return view if known else None
-
-
-def is_watched() -> bool:
-    """Whether something looks at what torch does, or changes that."""
-    hooks, modes = _watchers()
-    return any(hooks) or any(mode() for mode in modes)
-
-
-@functools.cache
-def _watchers() -> tuple[tuple[Any, ...], tuple[Callable[[], Any], ...]]:
-    """Where torch keeps its global hooks, and what says how many look."""
-    import torch
-
-    names = [f"_global_{each}_hooks" for each in ("forward", "backward")]
-    names += [f"_global_{each}_pre_hooks" for each in ("forward", "backward")]
-    modes = ("_len_torch_function_stack", "_len_torch_dispatch_stack", "_get_tracing_state")
-    hooks = torch.nn.modules.module
-    return (
-        tuple(attribute_of(hooks, name, True) for name in names),
-        tuple(attribute_of(torch._C, name, lambda: True) for name in modes),
-    )

@@ -1,20 +1,17 @@
-"""The box that torchvision's RandomResizedCrop draws, with less around the same draws.
-
-Its code reads the logarithms of two ratios from a tensor, which the first interface makes anew for
-each picture. A copy of that code reads them as numbers.
-"""
+"""The box that torchvision's RandomResizedCrop draws, with less around the same draws."""
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from functools import wraps
 from typing import Any
 
-from drapps.accelerate.composing import FIRST, SECOND, is_watched
 from drapps.accelerate.patches import Patches, is_own
+from drapps.accelerate.torch_draws import Draws, draws, logarithms_of
 
+FIRST = "torchvision.transforms.transforms"
+SECOND = "torchvision.transforms.v2"
 _CHECKED = 8  # boxes
 _Draw = Callable[..., Any]
 
@@ -22,11 +19,11 @@ _Draw = Callable[..., Any]
 def patch_first(patches: Patches) -> None:
     """Of the first interface, unless a user has put a function of his own in its place."""
     module: Any = sys.modules[FIRST]
-    crop = module.RandomResizedCrop
+    crop, drawing = module.RandomResizedCrop, draws()
     held = vars(crop).get("get_params")
     plain: Any = held.__func__ if isinstance(held, staticmethod) else None
-    if is_own(module, plain):
-        made, usual = _drawing_first(plain), crop(8)
+    if drawing is not None and is_own(module, plain):
+        made, usual = _drawing_first(plain, drawing, module.F), crop(8)
         if _are_same(plain, made, _picture(), usual.scale, usual.ratio):
             patches.put(crop, "get_params", staticmethod(patches.gated(made, plain)))
 
@@ -34,72 +31,53 @@ def patch_first(patches: Patches) -> None:
 def patch_second(patches: Patches) -> None:
     """Of the second interface."""
     crop: Any = sys.modules[SECOND].RandomResizedCrop
-    plain: Any = vars(crop).get("make_params")
-    if is_own(sys.modules[crop.__module__], plain):
-        made = _drawing_second(plain)
+    plain, drawing = vars(crop).get("make_params"), draws()
+    module: Any = sys.modules[crop.__module__]
+    if drawing is not None and is_own(module, plain):
+        made = _drawing_second(plain, drawing, module)
         if _are_same(plain, made, crop(8), [_picture()]):
             patches.put(crop, "make_params", made, plain)
 
 
-def _drawing_first(plain: _Draw) -> _Draw:
-    import torch
-
-    fast = FunctionType(plain.__code__, {**plain.__globals__, "torch": _Torch(torch)})
-
-    @functools.wraps(plain)
+def _drawing_first(plain: _Draw, drawing: Draws, functional: Any) -> _Draw:
+    @wraps(plain)
     def get_params(img: Any, scale: Any, ratio: Any) -> Any:
-        known = type(ratio) in (tuple, list) and {*map(type, ratio)} == {float}
-        return (fast if known and not is_watched() else plain)(img, scale, ratio)
+        _, height, width = functional.get_dimensions(img)
+        box = _box(drawing, (width, height), scale, ratio)
+        return plain(img, scale, ratio) if box is None else box
 
     return get_params
 
 
-class _Torch:
-    """torch, in which the logarithm of a tensor is numbers, and made anew for other ones alone."""
-
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
-        self._last: tuple[Any, list[float]] = (None, [])  # what was asked, and its logarithms
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._torch, name)
-
-    @staticmethod
-    def tensor(numbers: Any) -> Any:
-        """Stays the numbers, of which `log` makes a tensor."""
-        return numbers
-
-    def log(self, numbers: Any) -> list[float]:
-        """As torch rounds them."""
-        torch = self._torch
-        key = (*numbers, torch.get_default_dtype())
-        asked, made = self._last
-        if asked != key:
-            made = torch.log(torch.tensor(numbers)).tolist()
-            self._last = (key, made)
-        return made
+def box_of_first(drawing: Draws, size: tuple[int, int], crop: Any) -> Any:
+    """Top, left, height and width that a transform draws; None where it is to be asked."""
+    return _box(drawing, size, crop.scale, crop.ratio)
 
 
-def _drawing_second(plain: _Draw) -> _Draw:
-    import torch
+def _box(drawing: Draws, size: tuple[int, int], scale: Any, ratio: Any) -> Any:
+    known = type(ratio) in (tuple, list) and {*map(type, ratio)} == {float} and min(ratio) > 0
+    return drawing.box(size, scale, ratio, logarithms_of(tuple(ratio))) if known else None
 
-    @functools.wraps(plain)
+
+def _drawing_second(plain: _Draw, drawing: Draws, module: Any) -> _Draw:
+    @wraps(plain)
     def make_params(self: Any, flat_inputs: Any) -> Any:
-        logarithms = self._log_ratio
-        if type(logarithms) is torch.Tensor and not is_watched():
-            return plain(_Crop(self.scale, self.ratio, logarithms.tolist()), flat_inputs)
-        return plain(self, flat_inputs)
+        height, width = module.query_size(flat_inputs)
+        box = box_of_second(drawing, (width, height), self)
+        if box is None:
+            return plain(self, flat_inputs)
+        return dict(zip(("top", "left", "height", "width"), box, strict=True))
 
     return make_params
 
 
-class _Crop:
-    """What the second interface asks a transform of its own for."""
+def box_of_second(drawing: Draws, size: tuple[int, int], crop: Any) -> Any:
+    """The same of a transform of the second interface, which holds a tensor of logarithms."""
+    import torch
 
-    __slots__ = ("_log_ratio", "ratio", "scale")
-
-    def __init__(self, scale: Any, ratio: Any, log_ratio: list[float]) -> None:
-        self.scale, self.ratio, self._log_ratio = scale, ratio, log_ratio
+    logarithms = crop._log_ratio
+    known = type(logarithms) is torch.Tensor and logarithms.dtype is torch.float32
+    return drawing.box(size, crop.scale, crop.ratio, logarithms.tolist()) if known else None
 
 
 def _picture() -> Any:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from drapps.accelerate.views import View
+from drapps.accelerate.views import Box, View
+
+
+class Maker(Protocol):
+    """What makes images of views."""
+
+    def image(self, like: Any, view: View) -> Any:
+        """An image like another one, of a view."""
+
+    def resized(
+        self, view: View, size: tuple[int, int], bicubic: bool, box: Box | None = None
+    ) -> View:
+        """A view in another size, or a box of it."""
 
 
 class LatePixels:
@@ -12,13 +24,15 @@ class LatePixels:
 
     Attributes:
         view: what is to be made; None once it is.
+        maker: of images of what becomes of it.
     """
 
-    __slots__ = ("__weakref__", "_core", "view")
+    __slots__ = ("__weakref__", "_core", "maker", "view")
     readonly = 0
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, maker: Maker) -> None:
         self.view: View | None = view
+        self.maker = maker
         self._core: Any = None
 
     @property

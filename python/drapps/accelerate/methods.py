@@ -15,7 +15,7 @@ from drapps.accelerate.late import LateAccess, LatePixels
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.views import Box
 
-_LARGE = 1 << 26  # pixels of which Pillow says at once whether there is memory for them
+LARGE = 1 << 26  # pixels of which Pillow says at once whether there is memory for them
 _LEAST = 1 / 64  # of a pixel, that a box is wide and high
 _FILTERS = {2: False, 3: True}  # BILINEAR, BICUBIC: which of them is bicubic
 
@@ -127,7 +127,7 @@ def transpose(plain: Method, opening: Opening) -> Method:
     return transpose
 
 
-def resize(plain: Method, opening: Opening, pillow13: bool) -> Method:
+def resize(plain: Method, opening: Opening) -> Method:
     """``Image.resize``."""
 
     @functools.wraps(plain)
@@ -145,9 +145,8 @@ def resize(plain: Method, opening: Opening, pillow13: bool) -> Method:
                 whole = part == (0, 0, *self.size)
                 if target == self.size and whole:
                     return self.copy()
-                opening.note_resize(view)
-                how = (*target, bicubic, pillow13, None if whole else part)
-                return opening.image(self, view.resized(*how))
+                made = opening.resized(view, target, bicubic, None if whole else part)
+                return opening.image(self, made)
         return plain(self, size, resample, box, reducing_gap)
 
     return resize
@@ -201,7 +200,7 @@ def _target(size: Any) -> tuple[int, int] | None:
         width, height = map(operator.index, size)
     except Exception:  # Pillow says what is wrong
         return None
-    return (width, height) if width > 0 < height and width * height <= _LARGE else None
+    return (width, height) if width > 0 < height and width * height <= LARGE else None
 
 
 def _bicubic(resample: Any) -> bool | None:

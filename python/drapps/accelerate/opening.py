@@ -8,8 +8,9 @@ from typing import Any
 
 from drapps import _core
 from drapps.accelerate.late import LatePixels
+from drapps.accelerate.proof import pillow13
 from drapps.accelerate.tally import Counts
-from drapps.accelerate.views import PILLOW_BYTES, View
+from drapps.accelerate.views import PILLOW_BYTES, Box, View
 
 _END = b"\xff\xd9"  # the marker
 
@@ -29,6 +30,7 @@ class Opening:
         self._note = note
         self._decoders: dict[str, Any] = image_module.DECODERS
         self._counts = counts
+        self._pillow13 = pillow13(image_module)
 
     def view_of(self, image: Any) -> View | None:
         """What is not made yet of an image; a file is loaded. None where the pixels are there."""
@@ -45,16 +47,19 @@ class Opening:
 
     def image(self, like: Any, view: View) -> Any:
         """An image like another one, of a view."""
-        late = LatePixels(view)
+        late = LatePixels(view, self)
         image = like._new(late)
         if self._note is not None:
             self._note(late, image)
         return image
 
-    def note_resize(self, view: View) -> None:
-        """A view is resized."""
+    def resized(
+        self, view: View, size: tuple[int, int], bicubic: bool, box: Box | None = None
+    ) -> View:
+        """A view in another size, or a box of it."""
         if view.source.is_file:
             self._counts.add("resized")
+        return view.resized(*size, bicubic, self._pillow13, box)
 
     def loaded_late(self, image: Any) -> LatePixels | None:
         """Loads a file, but for its pixels; None for what is left to Pillow, as if untouched."""
@@ -63,7 +68,7 @@ class Opening:
         if pixels is None:
             return None
         self._counts.add("native")
-        late = LatePixels(View.of_file(pixels))
+        late = LatePixels(View.of_file(pixels), self)
         image.map = None
         image.im = late
         image.tile = []

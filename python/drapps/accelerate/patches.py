@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
+Places = tuple[tuple[Any, Any], ...]  # dictionaries, and their keys
 _NOTHING = object()
 # Of which no module has another library's picture functions.
 _OTHERS = {
@@ -95,3 +96,22 @@ def is_own(module: ModuleType, *functions: Any) -> bool:
         and not hasattr(each, "__wrapped__")
         for each in functions
     )
+
+
+def held_in(places: Places) -> list[Any]:
+    """What is held in places: of each a dictionary, and its key."""
+    return [held.get(name) for held, name in places]
+
+
+def are_librarys(functions: Iterable[Any]) -> bool:
+    """Whether those that there are are a library's or ours."""
+    return all(map(_is_librarys, functions))
+
+
+def _is_librarys(function: Any) -> bool:
+    if isinstance(function, staticmethod):
+        function = function.__func__
+    if not isinstance(function, FunctionType):
+        return function is None
+    whose, _, _ = str(function.__globals__.get("__name__")).partition(".")
+    return whose in ("torch", "torchvision", "PIL", "drapps")

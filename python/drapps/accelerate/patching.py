@@ -16,6 +16,7 @@ from drapps.accelerate import (
     methods,
     normalizing,
     opencv,
+    resized_crop,
     resizing,
     scaling,
     stacking,
@@ -25,7 +26,7 @@ from drapps.accelerate import (
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.patches import Patches, is_own
-from drapps.accelerate.proof import pillow13, proof_of
+from drapps.accelerate.proof import proof_of
 from drapps.accelerate.tally import Counts
 
 _PLUGIN = "PIL.JpegImagePlugin"
@@ -33,13 +34,13 @@ _NO_PROPERTY, _OTHERWISE, _REPLACED = 1, 2, 3  # of tally.LEFT_ALONE
 _ALL_GO_THROUGH = ("_new", "load", "frombytes", "tobytes")
 # In this order: each may look at what is there already.
 TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
-    tensors.FUNCTIONAL: (tensors.patch,),
+    tensors.FUNCTIONAL: (tensors.patch, resized_crop.patch_first),
     tensors.SECOND: (tensors.patch_second,),
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
-    resizing.MODULE: (resizing.patch,),
-    composing.FIRST: (composing.patch_first, cropping.patch_first),
-    composing.SECOND: (composing.patch_second, cropping.patch_second),
+    resizing.MODULE: (resizing.patch, resized_crop.patch_second),
+    cropping.FIRST: (composing.patch_first, cropping.patch_first),
+    cropping.SECOND: (composing.patch_second, cropping.patch_second),
 }
 _IN_WORKERS: dict[str, tuple[Callable[[Patches], None], ...]] = {stacking.MODULE: (stacking.patch,)}
 DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
@@ -120,9 +121,8 @@ def patch(counts: Counts, patches: Patches, note: Callable[..., None] | None = N
         patches.put(image, "im", property(getter, core_image.fset, core_image.fdel))
     for name, make in _METHODS.items():
         if name not in left:  # a function that a user has put there stays
-            more = (pillow13(image_module),) if name == "resize" else ()
             plain = vars(image).get(name)
-            patches.put(image, name, make(plain, opening, *more), plain)
+            patches.put(image, name, make(plain, opening), plain)
     plain = vars(image)["load"]
     patches.put(image, "load", methods.load(plain), plain)
     patches.put(jpeg, "load", methods.load_file(load_file, opening), load_file)

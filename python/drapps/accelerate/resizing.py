@@ -9,9 +9,9 @@ from types import FunctionType
 from typing import Any
 
 from drapps import _core
-from drapps.accelerate.composing import is_watched
 from drapps.accelerate.normalizing import put_kernel
 from drapps.accelerate.patches import Patches, is_own
+from drapps.accelerate.watched import is_watched
 
 MODULE = "torchvision.transforms.v2.functional._geometry"
 _ASKED = {"size", "mode", "align_corners", "antialias"}

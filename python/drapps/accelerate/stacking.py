@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drapps import _core
-from drapps.accelerate.composing import is_watched
 from drapps.accelerate.normalizing import flat
 from drapps.accelerate.patches import Patches, is_own
+from drapps.accelerate.watched import is_watched
 from drapps.attributes import attribute_of
 
 MODULE = "torch.utils.data._utils.collate"

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from drapps import _core
-from drapps.accelerate.composing import is_watched
 from drapps.accelerate.exif import JPEG_START, orientation_in, with_orientation
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.samples import SAMPLES
 from drapps.accelerate.tally import Counts
+from drapps.accelerate.watched import is_watched
 from drapps.attributes import attribute_of
 
 MODULE = "torchvision.io.image"

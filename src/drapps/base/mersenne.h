@@ -3,6 +3,7 @@
 // A state is 624 words. The usual seeding makes each word from the one before, a chain of a microsecond; where a
 // state is wanted for every sample, words that do not depend on one another are filled eight times as fast:
 // SplitMix64 (G. Steele et al., "Fast splittable pseudorandom number generators", OOPSLA 2014) from one 64-bit key.
+// What follows from a state is the generator's own (M. Matsumoto and T. Nishimura, "Mersenne Twister", TOMACS 1998).
 #pragma once
 
 #include <array>
@@ -25,6 +26,27 @@ constexpr std::array<std::uint32_t, kMersenneWords> mersenne_state(std::uint64_t
     words[2 * i + 1] = static_cast<std::uint32_t>(mixed >> 32);
   }
   return words;
+}
+
+/// Makes of the words that were given those that follow. Words may be held in more than 32 bits.
+template <class Word>
+constexpr void mersenne_twist(std::array<Word, kMersenneWords>& words) noexcept {
+  constexpr std::size_t kApart = 397;
+  for (std::size_t i = 0; i < kMersenneWords; ++i) {
+    const auto high = static_cast<std::uint32_t>(words[i]);
+    const auto low = static_cast<std::uint32_t>(words[(i + 1) % kMersenneWords]);
+    const std::uint32_t mixed = ((high & 0x80000000u) | (low & 0x7FFFFFFFu)) >> 1;
+    const auto far = static_cast<std::uint32_t>(words[(i + kApart) % kMersenneWords]);
+    words[i] = far ^ mixed ^ ((low & 1u) != 0 ? 0x9908B0DFu : 0u);
+  }
+}
+
+/// The number that a word gives.
+constexpr std::uint32_t mersenne_tempered(std::uint32_t word) noexcept {
+  word ^= word >> 11;
+  word ^= word << 7 & 0x9D2C5680u;
+  word ^= word << 15 & 0xEFC60000u;
+  return word ^ word >> 18;
 }
 
 }  // namespace drapps

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <random>
 #include <set>
 
 namespace drapps {
@@ -24,6 +27,22 @@ TEST(Mersenne, NeighbouringKeysShareNoWord) {
   }
   const std::set<std::uint32_t> distinct(seen.begin(), seen.end());
   EXPECT_GE(distinct.size() + 2, seen.size());  // 4,992 words of 2^32: a repetition is rare, two are an error
+}
+
+TEST(Mersenne, GoesOnAsTheStandardLibrarysGenerator) {
+  std::mt19937 theirs(5);
+  std::array<std::uint64_t, kMersenneWords> words{5};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    words[i] =
+        1812433253u * static_cast<std::uint32_t>(words[i - 1] ^ words[i - 1] >> 30) + static_cast<std::uint32_t>(i);
+    words[i] &= 0xFFFFFFFFu;
+  }
+  for (int round = 0; round < 3; ++round) {
+    mersenne_twist(words);
+    for (const std::uint64_t word : words) {
+      ASSERT_EQ(mersenne_tempered(static_cast<std::uint32_t>(word)), static_cast<std::uint32_t>(theirs()));
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+"""torchvision's random crop and flips of a picture that is not made yet, without a picture of each.
+
+They stand for the transforms right in front of those that make numbers: who is asked for pixels in
+between, or draws, sees nothing of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from drapps.accelerate.cropping import FIRST, SECOND, box_of_first, box_of_second
+from drapps.accelerate.late import LatePixels, Maker
+from drapps.accelerate.patches import Places, are_librarys, held_in
+from drapps.accelerate.resized_crop import PILLOWS, known_resize, resized_view
+from drapps.accelerate.torch_draws import Draws, draws
+from drapps.accelerate.views import View
+
+_LEFT_RIGHT, _TOP_BOTTOM = 0, 1  # of Pillow's transpose()
+_Move = Callable[[Any, View, Maker], "View | None"]  # None: nothing was drawn, nor done
+_Box = Callable[[Draws, tuple[int, int], Any], Any]
+
+
+class Moved:
+    """A picture that some transforms have moved, and that nobody has seen since."""
+
+    __slots__ = ("_like", "_maker", "view")
+
+    def __init__(self, view: View, like: Any, maker: Maker) -> None:
+        self.view, self._like, self._maker = view, like, maker
+
+    def image(self) -> Any:
+        """As transforms would have made it."""
+        return self._maker.image(self._like, self.view)
+
+
+class Moves:
+    """What stands for transforms of exactly these classes, while the places hold what they held."""
+
+    def __init__(self, moves: Mapping[type, _Move], places: Places) -> None:
+        self._moves, self._places = moves, places
+        self._wanted: list[Any] | None = None  # what is held there, once a picture was late
+
+    def begin(self, transforms: Sequence[Any], end: int) -> int:
+        """Where those begin that stand right in front of the place `end`."""
+        while end > 0 and type(transforms[end - 1]) in self._moves:
+            end -= 1
+        return end
+
+    def moved(self, image: Any, transforms: Sequence[Any]) -> tuple[Any, int]:
+        """What so many of the transforms, of which none has methods of its own, make of an image.
+
+        A `Moved` where those are all.
+        """
+        late: Any = getattr(image, "_im", None)
+        view = late.view if type(late) is LatePixels else None
+        if view is None or not transforms or not self._are_as_they_were():
+            return image, 0
+        for done, transform in enumerate(transforms):
+            after = self._moves[type(transform)](transform, view, late.maker)
+            if after is None:
+                return (late.maker.image(image, view) if done else image), done
+            view = after
+        return Moved(view, image, late.maker), len(transforms)
+
+    def _are_as_they_were(self) -> bool:
+        held = held_in(self._places)
+        if self._wanted is None and are_librarys(held):
+            self._wanted = held
+        return held == self._wanted
+
+
+def moves_of_first(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Moves:
+    """Those of the first interface; `methods` gives where those of classes are held."""
+    module: Any = sys.modules[FIRST]
+    crop, flips = module.RandomResizedCrop, (module.RandomHorizontalFlip, module.RandomVerticalFlip)
+    names = ("resized_crop", "crop", "resize", "get_dimensions", "hflip", "vflip")
+    places = [*methods([crop, *flips]), (vars(crop), "get_params")]
+    places += [(vars(held), name) for held in (module.F, module.F.F_pil) for name in names]
+    return _moves(crop, flips, box_of_first, places)
+
+
+def moves_of_second(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Moves:
+    """Those of the second."""
+    from torchvision.transforms.v2.functional import _utils as utils
+
+    module: Any = sys.modules[SECOND]
+    functional, image = module.functional, sys.modules["PIL.Image"].Image
+    crop, flips = module.RandomResizedCrop, (module.RandomHorizontalFlip, module.RandomVerticalFlip)
+    places = methods([crop, *flips, flips[0].__base__])
+    kernels = (functional.resized_crop, functional.horizontal_flip, functional.vertical_flip)
+    places += [(utils._KERNEL_REGISTRY[kernel], image) for kernel in kernels]
+    return _moves(crop, flips, box_of_second, places)
+
+
+def _moves(crop: type, flips: tuple[type, type], boxed: _Box, places: list[Any]) -> Moves:
+    """None are known where torch draws otherwise than all known versions of it."""
+    drawing = draws()
+    if drawing is None:
+        return Moves({}, ())
+    moves: dict[type, _Move] = {crop: _cropping(drawing, boxed)}
+    for flip, method in zip(flips, (_LEFT_RIGHT, _TOP_BOTTOM), strict=True):
+        moves[flip] = _flipping(drawing, method)
+    image = sys.modules["PIL.Image"].Image
+    return Moves(moves, (*places, *((vars(image), name) for name in (*PILLOWS, "transpose"))))
+
+
+def _cropping(drawing: Draws, boxed: _Box) -> _Move:
+    def crop(transform: Any, view: View, maker: Maker) -> View | None:
+        how = known_resize(transform.size, transform.interpolation, transform.antialias)
+        box = None if how is None else boxed(drawing, view.size, transform)
+        return None if how is None or box is None else resized_view(maker, view, box, how)
+
+    return crop
+
+
+def _flipping(drawing: Draws, method: int) -> _Move:
+    def flip(transform: Any, view: View, maker: Maker) -> View | None:  # noqa: ARG001
+        happens = drawing.happens(transform.p)
+        if happens is None:
+            return None
+        return view.transposed(method) if happens else view
+
+    return flip
