@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import types
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -345,6 +346,32 @@ def test_functions_imported_by_name_are_answered(start, photos):
     assert same(with_it, batches(ByName(photos), accelerate=False, **options)[0])
     jpegs = len(list(photos.rglob("*.jpg")))
     assert loader.explain().plan.pictures["native"] == 2 * jpegs
+
+
+class Wrapped(data.Dataset):
+    """Whether what two modules have imported by name is ours."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        held = [to_tensor]
+        if self.late:
+            held.append(sys.modules["imported_late"].to_tensor)
+        return torch.tensor([hasattr(each, "__wrapped__") for each in held])
+
+    late = False
+
+
+def test_in_forked_workers_too_and_in_modules_imported_between_two_passes(monkeypatch):
+    dataset = Wrapped()
+    loader = drapps.torch.DataLoader(dataset, num_workers=1, multiprocessing_context="fork")
+    assert next(iter(loader)).all()
+    module = types.ModuleType("imported_late")
+    module.to_tensor = to_tensor
+    monkeypatch.setitem(sys.modules, "imported_late", module)
+    dataset.late = True
+    assert next(iter(loader)).tolist() == [[True, True]]
 
 
 def test_tensors_are_made_of_views_by_a_function_imported_by_name(photos):

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from drapps.accelerate import indexes, patching, proof
+from drapps.accelerate import indexes, patching, proof, tensors
 from drapps.accelerate.here import Region, hooks
 from drapps.accelerate.indexes import Indexes
 from drapps.accelerate.proof import Proof
@@ -83,6 +83,8 @@ class Acceleration:
         self._running.append(tally)
         if here:
             hooks.join()
+        else:
+            tensors.look_for_users()
         if self._indexes is None and self._samples is not None:
             self._indexes = Indexes.for_samples(self._samples)
         kept = None if self._samples is None else self._indexes

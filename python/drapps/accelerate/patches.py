@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 Places = tuple[tuple[Any, Any], ...]  # dictionaries, and their keys
 _NOTHING = object()
@@ -42,7 +42,7 @@ class Patches:
             plain = vars(owner)[name]
             standing[id(plain)] = gated = self.gated(made, plain)
             self._put(owner, name, gated)
-        for held in _modules_of_users() if standing else ():
+        for held in _modules_holding(standing.keys()) if standing else ():
             for key, value in tuple(held.items()):
                 if id(value) in standing:
                     self._put(held, key, standing[id(value)])
@@ -81,11 +81,47 @@ class Patches:
         self._before.clear()
 
 
-def _modules_of_users() -> Iterator[dict[str, Any]]:
-    """What the modules hold that may have imported one of these functions."""
+class _Looked(NamedTuple):
+    """Which modules have imported some functions."""
+
+    modules: int  # that there were
+    functions: frozenset[int]  # their addresses
+    names: tuple[str, ...]
+
+
+_looked: _Looked | None = None  # in a forked process that of its parent
+
+
+def look_for(functions: Iterable[Any]) -> None:
+    """Finds the modules that have imported functions by name, for processes forked from here.
+
+    A forked process that looks at all modules by itself copies the pages that they lie in.
+    """
+    global _looked
+    wanted, modules = frozenset(map(id, functions)), len(sys.modules)
+    if _looked is None or (_looked.modules, _looked.functions) != (modules, wanted):
+        found = (
+            name
+            for name, held in _modules_of_users()
+            if any(id(value) in wanted for value in tuple(held.values()))
+        )
+        _looked = _Looked(modules, wanted, tuple(found))
+
+
+def _modules_holding(functions: Collection[int]) -> Iterator[dict[str, Any]]:
+    """What those modules hold that may have imported one of the functions at these addresses."""
+    known = _looked is not None and _looked.modules == len(sys.modules)
+    if _looked is not None and known and _looked.functions.issuperset(functions):
+        yield from (vars(sys.modules[name]) for name in _looked.names if name in sys.modules)
+    else:
+        yield from (held for _, held in _modules_of_users())
+
+
+def _modules_of_users() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Modules that may have imported functions of picture libraries, and what they hold."""
     for name, module in tuple(sys.modules.items()):
         if type(module) is ModuleType and name.partition(".")[0] not in _OTHERS:
-            yield vars(module)
+            yield name, vars(module)
 
 
 def is_own(module: ModuleType, *functions: Any) -> bool:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from drapps.accelerate.late import LatePixels
-from drapps.accelerate.patches import Patches, is_own
+from drapps.accelerate.patches import Patches, is_own, look_for
 from drapps.accelerate.views import View
 from drapps.attributes import attribute_of
 
@@ -21,11 +21,18 @@ def patch(patches: Patches) -> None:
     """Has both functions take views, unless a user has put one of his own in its place."""
     functional: ModuleType = sys.modules[FUNCTIONAL]
     made = {}
-    for name, make in (("to_tensor", _to_tensor), ("pil_to_tensor", _pil_to_tensor)):
+    for name, make in _MADE.items():
         plain = vars(functional).get(name)
         if is_own(functional, plain):
             made[name] = make(plain)
     patches.put_by_name(functional, made)
+
+
+def look_for_users() -> None:
+    """Finds who has imported both functions by name, for worker processes that are forked."""
+    functional = sys.modules.get(FUNCTIONAL)
+    if functional is not None:
+        look_for(vars(functional)[name] for name in _MADE if name in vars(functional))
 
 
 def patch_second(patches: Patches) -> None:
@@ -84,3 +91,6 @@ def _pil_to_tensor(plain: Any) -> Callable[[Any], Any]:
         return torch.as_tensor(pixels).view(height, width, channels).permute((2, 0, 1))
 
     return pil_to_tensor
+
+
+_MADE = {"to_tensor": _to_tensor, "pil_to_tensor": _pil_to_tensor}
