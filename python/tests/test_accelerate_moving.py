@@ -168,6 +168,20 @@ def test_a_crop_in_one_step_is_the_same_picture(v2):
 
 
 @pytest.mark.usefixtures("alone")
+def test_a_torchvision_that_flips_otherwise_is_left_alone(monkeypatch):
+    flips = transforms.RandomHorizontalFlip, transforms.RandomVerticalFlip
+
+    def forward(self, image):
+        return transforms.functional.vflip(image) if torch.rand(1) > self.p else image
+
+    before = torch.get_rng_state()
+    assert moving.moves_of_first(lambda _: []).begin([each() for each in flips], 2) == 0
+    monkeypatch.setattr(flips[1], "forward", forward)
+    assert moving.moves_of_first(lambda _: []).begin([each() for each in flips], 2) == 2
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.usefixtures("alone")
 def test_boxes_are_torchvisions():
     drawing = torch_draws.draws()
     assert drawing is not None

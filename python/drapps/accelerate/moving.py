@@ -17,6 +17,7 @@ from drapps.accelerate.resized_crop import PILLOWS, known_resize, resized_view
 from drapps.accelerate.torch_draws import Draws, draws
 from drapps.accelerate.views import View
 
+_CHECKED = 8  # flips
 _LEFT_RIGHT, _TOP_BOTTOM = 0, 1  # of Pillow's transpose()
 _Move = Callable[[Any, View, Maker], "View | None"]  # None: nothing was drawn, nor done
 _Box = Callable[[Draws, tuple[int, int], Any], Any]
@@ -89,21 +90,41 @@ def moves_of_second(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Mo
     functional, image = module.functional, sys.modules["PIL.Image"].Image
     crop, flips = module.RandomResizedCrop, (module.RandomHorizontalFlip, module.RandomVerticalFlip)
     places = methods([crop, *flips, flips[0].__base__])
-    kernels = (functional.resized_crop, functional.horizontal_flip, functional.vertical_flip)
-    places += [(utils._KERNEL_REGISTRY[kernel], image) for kernel in kernels]
+    for name in ("resized_crop", "horizontal_flip", "vertical_flip"):
+        kernels = utils._KERNEL_REGISTRY[vars(functional)[name]]
+        places += [(vars(functional), name), (kernels, image)]
     return _moves(crop, flips, box_of_second, places)
 
 
-def _moves(crop: type, flips: tuple[type, type], boxed: _Box, places: list[Any]) -> Moves:
-    """None are known where torch draws otherwise than all known versions of it."""
+def _moves(crop: Any, flips: tuple[Any, Any], boxed: _Box, places: list[Any]) -> Moves:
+    """None are known where torch or torchvision draw otherwise than all known versions do."""
     drawing = draws()
     if drawing is None:
         return Moves({}, ())
-    moves: dict[type, _Move] = {crop: _cropping(drawing, boxed)}
-    for flip, method in zip(flips, (_LEFT_RIGHT, _TOP_BOTTOM), strict=True):
-        moves[flip] = _flipping(drawing, method)
+    moves: dict[type, _Move] = {}
+    if hasattr(vars(crop).get("get_params", vars(crop).get("make_params")), "__wrapped__"):  # ours
+        moves[crop] = _cropping(drawing, boxed)
+    for flip, method, axis in zip(flips, (_LEFT_RIGHT, _TOP_BOTTOM), (-1, -2), strict=True):
+        if _is_alike(drawing, flip, axis):
+            moves[flip] = _flipping(drawing, method)
     image = sys.modules["PIL.Image"].Image
     return Moves(moves, (*places, *((vars(image), name) for name in (*PILLOWS, "transpose"))))
+
+
+def _is_alike(drawing: Draws, flip: Any, axis: int) -> bool:
+    """Whether a transform of this class flips a tensor where it is drawn here."""
+    import torch
+
+    before, picture, transform = torch.get_rng_state(), torch.arange(12).view(3, 2, 2), flip(0.3)
+    try:
+        theirs = [transform(picture) for _ in range(_CHECKED)] + [torch.get_rng_state()]
+        torch.set_rng_state(before)
+        drawn = [drawing.happens(0.3) for _ in range(_CHECKED)]
+        mine = [picture.flip(axis) if each else picture for each in drawn]
+        mine.append(torch.get_rng_state())
+    finally:
+        torch.set_rng_state(before)
+    return all(map(torch.equal, theirs, mine))
 
 
 def _cropping(drawing: Draws, boxed: _Box) -> _Move:

@@ -39,8 +39,8 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
     resizing.MODULE: (resizing.patch, resized_crop.patch_second),
-    cropping.FIRST: (composing.patch_first, cropping.patch_first),
-    cropping.SECOND: (composing.patch_second, cropping.patch_second),
+    cropping.FIRST: (cropping.patch_first, composing.patch_first),
+    cropping.SECOND: (cropping.patch_second, composing.patch_second),
 }
 _IN_WORKERS: dict[str, tuple[Callable[[Patches], None], ...]] = {stacking.MODULE: (stacking.patch,)}
 DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
