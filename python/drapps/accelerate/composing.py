@@ -14,7 +14,7 @@ from typing import Any
 from drapps.accelerate.cropping import FIRST, SECOND
 from drapps.accelerate.moving import Moved, Moves, moves_of_first, moves_of_second
 from drapps.accelerate.normalizing import are_numbers
-from drapps.accelerate.patches import Patches, Places, are_librarys, held_in, is_own
+from drapps.accelerate.patches import Held, Patches, is_own
 from drapps.accelerate.tensors import view_behind
 from drapps.accelerate.views import View
 from drapps.accelerate.watched import is_watched
@@ -37,7 +37,7 @@ def patch_first(patches: Patches) -> None:
     held = _methods([*kinds, torch.nn.Module])
     held += [(vars(functional), name) for name in ("to_tensor", "normalize")]
     held.append((vars(functional.F_t), "normalize"))
-    chain = _Chain(kinds, tuple(held), _planes, moves_of_first(_methods))
+    chain = _Chain(kinds, Held(held), _planes, moves_of_first(_methods))
     _patch(patches, module.Compose, "__call__", chain)
 
 
@@ -55,7 +55,7 @@ def patch_second(patches: Patches) -> None:
     image = module.ToImage.transform.__globals__["tv_tensors"].Image
     held += [(kernels[functional.to_dtype], image), (kernels[functional.normalize], image)]
     held.append((functional.to_image.__globals__, "pil_to_tensor"))
-    chain = _Chain(kinds, tuple(held), _interleaved, moves_of_second(_methods))
+    chain = _Chain(kinds, Held(held), _interleaved, moves_of_second(_methods))
     _patch(patches, module.Compose, "forward", chain)
 
 
@@ -69,13 +69,13 @@ class _Chain:
 
     Attributes:
         kinds: those that make numbers, which follow each other.
-        places: where the functions are held that they call.
+        held: the functions that they call.
         make: what is called in their place.
         moves: what may stand in front of them.
     """
 
     kinds: list[Any]
-    places: Places
+    held: Held
     make: _Make
     moves: Moves
 
@@ -83,20 +83,18 @@ class _Chain:
 def _patch(patches: Patches, compose: Any, name: str, chain: _Chain) -> None:
     """Unless a user has put a function of his own in the place of one that they call."""
     plain = vars(compose).get(name)
-    own = are_librarys(held_in(chain.places))
-    if own and is_own(sys.modules[compose.__module__], plain):
+    if chain.held.is_as_it_was() and is_own(sys.modules[compose.__module__], plain):
         patches.put(compose, name, _composing(plain, chain), plain)
 
 
 def _composing(plain: Any, chain: _Chain) -> Callable[..., Any]:
-    kinds, places, make, moves = chain.kinds, chain.places, chain.make, chain.moves
-    wanted = held_in(places)
+    kinds, make, moves = chain.kinds, chain.make, chain.moves
 
     @functools.wraps(plain)
     def compose(self: Any, *inputs: Any, **options: Any) -> Any:
         transforms = self.transforms
         place = None if options or len(inputs) != 1 else _place(transforms, kinds)
-        if place is None or held_in(places) != wanted:
+        if place is None or not chain.held.is_as_it_was():
             return plain(self, *inputs, **options)
         output, start, end = inputs[0], moves.begin(transforms, place), place + len(kinds)
         for transform in transforms[:start]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from drapps.accelerate.patches import Patches, is_own
@@ -40,10 +40,12 @@ def patch_second(patches: Patches) -> None:
 
 
 def _drawing_first(plain: _Draw, drawing: Draws, functional: Any) -> _Draw:
-    @wraps(plain)
+    @functools.wraps(plain)
     def get_params(img: Any, scale: Any, ratio: Any) -> Any:
-        _, height, width = functional.get_dimensions(img)
-        box = _box(drawing, (width, height), scale, ratio)
+        box = None
+        if drawing.may():
+            _, height, width = functional.get_dimensions(img)
+            box = _box(drawing, (width, height), scale, ratio)
         return plain(img, scale, ratio) if box is None else box
 
     return get_params
@@ -60,10 +62,12 @@ def _box(drawing: Draws, size: tuple[int, int], scale: Any, ratio: Any) -> Any:
 
 
 def _drawing_second(plain: _Draw, drawing: Draws, module: Any) -> _Draw:
-    @wraps(plain)
+    @functools.wraps(plain)
     def make_params(self: Any, flat_inputs: Any) -> Any:
-        height, width = module.query_size(flat_inputs)
-        box = box_of_second(drawing, (width, height), self)
+        box = None
+        if drawing.may():
+            height, width = module.query_size(flat_inputs)
+            box = box_of_second(drawing, (width, height), self)
         if box is None:
             return plain(self, flat_inputs)
         return dict(zip(("top", "left", "height", "width"), box, strict=True))

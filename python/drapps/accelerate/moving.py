@@ -12,7 +12,7 @@ from typing import Any
 
 from drapps.accelerate.cropping import FIRST, SECOND, box_of_first, box_of_second
 from drapps.accelerate.late import LatePixels, Maker
-from drapps.accelerate.patches import Places, are_librarys, held_in
+from drapps.accelerate.patches import Held
 from drapps.accelerate.resized_crop import PILLOWS, known_resize, resized_view
 from drapps.accelerate.torch_draws import Draws, draws
 from drapps.accelerate.views import View
@@ -37,11 +37,10 @@ class Moved:
 
 
 class Moves:
-    """What stands for transforms of exactly these classes, while the places hold what they held."""
+    """What stands for transforms of exactly these classes, while what they call is as it was."""
 
-    def __init__(self, moves: Mapping[type, _Move], places: Places) -> None:
-        self._moves, self._places = moves, places
-        self._wanted: list[Any] | None = None  # what is held there, once a picture was late
+    def __init__(self, moves: Mapping[type, _Move], held: Held) -> None:
+        self._moves, self._held = moves, held
 
     def begin(self, transforms: Sequence[Any], end: int) -> int:
         """Where those begin that stand right in front of the place `end`."""
@@ -56,7 +55,7 @@ class Moves:
         """
         late: Any = getattr(image, "_im", None)
         view = late.view if type(late) is LatePixels else None
-        if view is None or not transforms or not self._are_as_they_were():
+        if view is None or not transforms or not self._held.is_as_it_was():
             return image, 0
         for done, transform in enumerate(transforms):
             after = self._moves[type(transform)](transform, view, late.maker)
@@ -64,12 +63,6 @@ class Moves:
                 return (late.maker.image(image, view) if done else image), done
             view = after
         return Moved(view, image, late.maker), len(transforms)
-
-    def _are_as_they_were(self) -> bool:
-        held = held_in(self._places)
-        if self._wanted is None and are_librarys(held):
-            self._wanted = held
-        return held == self._wanted
 
 
 def moves_of_first(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Moves:
@@ -100,7 +93,7 @@ def _moves(crop: Any, flips: tuple[Any, Any], boxed: _Box, places: list[Any]) ->
     """None are known where torch or torchvision draw otherwise than all known versions do."""
     drawing = draws()
     if drawing is None:
-        return Moves({}, ())
+        return Moves({}, Held(()))
     moves: dict[type, _Move] = {}
     if hasattr(vars(crop).get("get_params", vars(crop).get("make_params")), "__wrapped__"):  # ours
         moves[crop] = _cropping(drawing, boxed)
@@ -108,7 +101,8 @@ def _moves(crop: Any, flips: tuple[Any, Any], boxed: _Box, places: list[Any]) ->
         if _is_alike(drawing, flip, axis):
             moves[flip] = _flipping(drawing, method)
     image = sys.modules["PIL.Image"].Image
-    return Moves(moves, (*places, *((vars(image), name) for name in (*PILLOWS, "transpose"))))
+    places += [(vars(image), name) for name in (*PILLOWS, "transpose")]
+    return Moves(moves, Held(places))
 
 
 def _is_alike(drawing: Draws, flip: Any, axis: int) -> bool:

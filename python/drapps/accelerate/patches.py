@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-Places = tuple[tuple[Any, Any], ...]  # dictionaries, and their keys
 _NOTHING = object()
 # Of which no module has another library's picture functions.
 _OTHERS = {
@@ -134,14 +133,23 @@ def is_own(module: ModuleType, *functions: Any) -> bool:
     )
 
 
-def held_in(places: Places) -> list[Any]:
-    """What is held in places: of each a dictionary, and its key."""
-    return [held.get(name) for held, name in places]
+class Held:
+    """What is held in places, from when it was first asked for and was libraries' and ours alone.
 
+    Args:
+        places: dictionaries, and their keys.
+    """
 
-def are_librarys(functions: Iterable[Any]) -> bool:
-    """Whether those that there are are a library's or ours."""
-    return all(map(_is_librarys, functions))
+    def __init__(self, places: Iterable[tuple[Any, Any]]) -> None:
+        self._places = tuple(places)
+        self._wanted: list[Any] | None = None
+
+    def is_as_it_was(self) -> bool:
+        """Whether a user has put nothing there."""
+        held = [holder.get(name) for holder, name in self._places]
+        if self._wanted is None and all(map(_is_librarys, held)):
+            self._wanted = held
+        return held == self._wanted
 
 
 def _is_librarys(function: Any) -> bool:

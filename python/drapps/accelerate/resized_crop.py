@@ -12,7 +12,7 @@ from typing import Any
 
 from drapps.accelerate.late import LatePixels, Maker
 from drapps.accelerate.methods import LARGE
-from drapps.accelerate.patches import Patches, Places, are_librarys, held_in, is_own
+from drapps.accelerate.patches import Held, Patches, is_own
 from drapps.accelerate.views import Rect, View
 
 FIRST = "torchvision.transforms.functional"
@@ -30,7 +30,7 @@ def patch_first(patches: Patches) -> None:
     if is_own(module, plain):
         places = [(vars(module), name) for name in ("crop", "resize", "get_dimensions")]
         places += [(vars(module.F_pil), name) for name in ("crop", "resize", "get_dimensions")]
-        patches.put(module, "resized_crop", _cropping(plain, (*places, *_of_pillow())), plain)
+        patches.put(module, "resized_crop", _cropping(plain, Held(places + _of_pillow())), plain)
 
 
 def patch_second(patches: Patches) -> None:
@@ -43,21 +43,20 @@ def patch_second(patches: Patches) -> None:
     plain = kernels.get(image)
     if is_own(module, plain):
         names = ("_resized_crop_image_pil", "_crop_image_pil", "_resize_image_pil")
-        places = tuple((vars(module), name) for name in names)
-        patches.put(kernels, image, _cropping(plain, (*places, *_of_pillow())), plain)
+        places = [(vars(module), name) for name in names]
+        patches.put(kernels, image, _cropping(plain, Held(places + _of_pillow())), plain)
 
 
-def _of_pillow() -> Places:
+def _of_pillow() -> list[tuple[Any, Any]]:
     image = sys.modules["PIL.Image"].Image
-    return tuple((vars(image), name) for name in PILLOWS)
+    return [(vars(image), name) for name in PILLOWS]
 
 
-def _cropping(plain: Any, places: Places) -> _Crop:
-    """A function like the plain one, which calls what is held in these places."""
+def _cropping(plain: Any, held: Held) -> _Crop:
+    """A function like the plain one, which calls what is held."""
     from torchvision.transforms.functional import InterpolationMode
 
     usual = InterpolationMode.BILINEAR
-    wanted: list[list[Any]] = []  # what is held there, once a picture was late
 
     @functools.wraps(plain)
     def resized_crop(
@@ -72,12 +71,9 @@ def _cropping(plain: Any, places: Places) -> _Crop:
     ) -> Any:
         late: Any = getattr(img, "_im", None)
         view = late.view if type(late) is LatePixels else None
-        if view is not None:
-            how, held = known_resize(size, interpolation, antialias), held_in(places)
-            if not wanted and are_librarys(held):
-                wanted.append(held)
-            box = (top, left, height, width)
-            if how is not None and held in wanted and _is_within(box, view.size):
+        if view is not None and held.is_as_it_was():
+            how, box = known_resize(size, interpolation, antialias), (top, left, height, width)
+            if how is not None and _is_within(box, view.size):
                 return late.maker.image(img, resized_view(late.maker, view, box, how))
         return plain(img, top, left, height, width, size, interpolation, antialias)
 

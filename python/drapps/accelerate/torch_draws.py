@@ -6,7 +6,6 @@ They are drawn from the state of torch's generator, which then goes on behind th
 from __future__ import annotations
 
 import functools
-import math
 import struct
 import threading
 from typing import Any
@@ -16,6 +15,7 @@ from drapps.accelerate.watched import is_watched
 
 _CHECKED = 64  # numbers
 _RANGE = (0.08, 1.0)
+_MOST = 1 << 20  # that ratios and shares of a picture are
 _Rect = tuple[int, int, int, int]  # top, left, height, width
 
 
@@ -31,7 +31,8 @@ class Draws:
 
         self._torch, self._fused = torch, fused
 
-    def _may(self) -> bool:
+    def may(self) -> bool:
+        """Whether anything may be drawn here now."""
         alone = threading.active_count() == 1
         return alone and self._torch.get_default_dtype() is self._torch.float32 and not is_watched()
 
@@ -45,7 +46,7 @@ class Draws:
             logarithms: of the ratios, as torch rounds them.
         """
         known = _is_range(scale) and _is_range(ratio) and ratio[0] > 0 and len(logarithms) == 2
-        if not known or not self._may():
+        if not known or not self.may():
             return None
         state = self._torch.default_generator.get_state()
         asked = (*size[::-1], tuple(scale), tuple(logarithms), tuple(ratio), self._fused)
@@ -56,7 +57,7 @@ class Draws:
 
     def happens(self, probability: Any) -> bool | None:
         """Whether ``torch.rand(1) < probability``; None where torch is to be asked."""
-        if type(probability) not in (float, int) or not 0 <= probability <= 1 or not self._may():
+        if type(probability) not in (float, int) or not 0 <= probability <= 1 or not self.may():
             return None
         state = self._torch.default_generator.get_state()
         drawn = _core.torch_uniform(state.numpy(), 0.0, 1.0, self._fused)
@@ -66,9 +67,8 @@ class Draws:
 
 def _is_range(numbers: Any) -> bool:
     two = type(numbers) in (tuple, list) and len(numbers) == 2
-    return (
-        two and {*map(type, numbers)} <= {float, int} and 0 <= numbers[0] <= numbers[1] < math.inf
-    )
+    known = two and {*map(type, numbers)} <= {float, int}
+    return known and 0 <= numbers[0] <= numbers[1] <= _MOST
 
 
 @functools.lru_cache(maxsize=64)

@@ -24,7 +24,8 @@ Sides random_sides(Extent whole, const Range& scale, const Range& ratio, double 
   return {round_half_even(std::sqrt(area / aspect)), round_half_even(std::sqrt(area * aspect))};
 }
 
-Rect nearest_ratio_rect(Extent whole, const Range& ratio) noexcept {
+/// What of a picture has the nearest of the allowed ratios; a side may be 0.
+Extent nearest_ratio_extent(Extent whole, const Range& ratio) noexcept {
   const double shape = static_cast<double>(whole.width) / whole.height;
   Extent crop = whole;
   if (shape < ratio[0]) {
@@ -32,8 +33,7 @@ Rect nearest_ratio_rect(Extent whole, const Range& ratio) noexcept {
   } else if (shape > ratio[1]) {
     crop.width = length(round_half_even(whole.height * ratio[1]));
   }
-  crop = {std::max(crop.height, 1), std::max(crop.width, 1)};
-  return {(whole.height - crop.height) / 2, (whole.width - crop.width) / 2, crop.height, crop.width};
+  return crop;
 }
 
 std::int32_t central_start(std::int32_t whole, std::int32_t crop, Rounding rounding) noexcept {
@@ -84,7 +84,35 @@ Rect random_resized_rect(Extent whole, const Range& scale, const Range& ratio, D
       return random_rect(whole, {length(sides.height), length(sides.width)}, draws);
     }
   }
-  return nearest_ratio_rect(whole, ratio);
+  const Extent crop = nearest_ratio_extent(whole, ratio);
+  return central_rect(whole, {std::max(crop.height, 1), std::max(crop.width, 1)}, Rounding::kDown);
+}
+
+std::optional<Rect> torch_resized_rect(Extent whole, const Range& scale, const Range& log_ratio, const Range& ratio,
+                                       TorchNumbers& numbers) noexcept {
+  const auto uniform = [&](const Range& range) {
+    return numbers.uniform(static_cast<float>(range[0]), static_cast<float>(range[1]));
+  };
+  for (int i = 0; i < kTries; ++i) {
+    const double area = static_cast<double>(whole.height) * whole.width * static_cast<double>(uniform(scale));
+    // torch's exponential is right to one unit of the last place: both ends of two such have to make one rectangle.
+    const auto aspect = static_cast<float>(std::exp(static_cast<double>(uniform(log_ratio))));
+    const auto sides = [&](float far) -> Sides {
+      const auto end = static_cast<double>(std::nextafter(std::nextafter(aspect, far), far));
+      return {round_half_even(std::sqrt(area / end)), round_half_even(std::sqrt(area * end))};
+    };
+    const Sides low = sides(0.0f), high = sides(HUGE_VALF);
+    if (low.height != high.height || low.width != high.width) return std::nullopt;
+    if (low.height > 0 && low.height <= whole.height && low.width > 0 && low.width <= whole.width) {
+      const Extent crop{length(low.height), length(low.width)};
+      const std::uint32_t top = numbers.below(static_cast<std::uint32_t>(whole.height - crop.height) + 1);
+      const std::uint32_t left = numbers.below(static_cast<std::uint32_t>(whole.width - crop.width) + 1);
+      return Rect{static_cast<std::int32_t>(top), static_cast<std::int32_t>(left), crop.height, crop.width};
+    }
+  }
+  const Extent crop = nearest_ratio_extent(whole, ratio);
+  if (crop.height < 1 || crop.width < 1) return std::nullopt;
+  return central_rect(whole, crop, Rounding::kDown);
 }
 
 std::optional<Rect> random_erased_rect(Extent whole, const Range& scale, const Range& ratio, double share,

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "drapps/base/philox.h"
+#include "drapps/base/torch_numbers.h"
 #include "drapps/data/image.h"
 #include "drapps/data/picture.h"
 
@@ -46,6 +47,12 @@ Rect central_rect(Extent whole, Extent crop, Rounding rounding = Rounding::kHalf
 /// Draws, up to ten times: area (1 word), log of the aspect ratio (1 word); where the rectangle fits, top (2 words)
 /// and left (2 words). After ten misses the central crop of the nearest allowed ratio.
 Rect random_resized_rect(Extent whole, const Range& scale, const Range& ratio, Draws& draws) noexcept;
+
+/// The same as torchvision itself draws it from torch's generator, of a picture of at most 2^20 rows and columns.
+/// Nothing, and numbers that are of no use then, where only torch can tell, or where torchvision's is empty.
+/// @param log_ratio the logarithms of `ratio` as torch rounds them
+std::optional<Rect> torch_resized_rect(Extent whole, const Range& scale, const Range& log_ratio, const Range& ratio,
+                                       TorchNumbers& numbers) noexcept;
 
 /// The rectangle of one erasure of RandomErasing, with the area `scale` times `share` of the picture's.
 /// Draws as random_resized_rect; it fits where it is smaller than the picture along both axes. Nothing is

@@ -186,6 +186,33 @@ Rect torchvision_crop(Extent whole, const Range& scale, const Range& ratio, Draw
   return {(whole.height - h) / 2, (whole.width - w) / 2, h, w};
 }
 
+TEST(TorchResizedRect, LiesWithinThePicture) {
+  TorchState state{};
+  state.left = 1;
+  for (std::size_t i = 0; i < kMersenneWords; ++i) state.words[i] = mersenne_state(3)[i];
+  TorchNumbers numbers(state, true);
+  const Range scale{0.08, 1.0}, ratio{3.0 / 4, 4.0 / 3};
+  const Range logarithms{std::log(ratio[0]), std::log(ratio[1])};
+  int told = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const Extent whole{1 + i % 500, 1 + i % 377};
+    const auto rect = torch_resized_rect(whole, scale, logarithms, ratio, numbers);
+    if (!rect) continue;
+    ++told;
+    ASSERT_TRUE(contains(whole_rect(whole), *rect));
+    ASSERT_GT(std::min(rect->height, rect->width), 0);
+  }
+  EXPECT_GT(told, 3900);
+}
+
+TEST(TorchResizedRect, IsNothingWhereTorchvisionsIsEmpty) {
+  TorchState state{};
+  state.left = 1;
+  TorchNumbers numbers(state, true);
+  const Range ratio{7.0, 9.0}, logarithms{std::log(7.0), std::log(9.0)};
+  EXPECT_EQ(torch_resized_rect({90, 1}, {0.08, 1.0}, logarithms, ratio, numbers), std::nullopt);
+}
+
 TEST(RandomResizedRect, FollowsTorchvisionsAlgorithm) {
   constexpr std::array<Extent, 7> kExtents{Extent{375, 500}, {500, 375}, {60, 500},   {500, 31},
                                            {7, 5},           {1, 1},     {4000, 3000}};
