@@ -47,11 +47,18 @@ class Drawn(data.Dataset):
 
 
 class Slow(Drawn):
-    """One sample takes long, so that others take the rest of its batch."""
+    """One sample takes until two processes have made samples of its batch, in a folder that is."""
+
+    def __init__(self, folder):
+        self.folder = folder
 
     def __getitem__(self, index):
-        if index == 63:
-            time.sleep(0.3)
+        if 60 <= index < 75 and self.folder.is_dir():
+            (self.folder / str(os.getpid())).touch()
+            deadline = time.monotonic() + DEADLINE
+            while index == 63 and len(list(self.folder.iterdir())) < 2:
+                assert time.monotonic() < deadline, "no sample was stolen"
+                time.sleep(0.001)
         return *super().__getitem__(index), os.getpid()
 
 
@@ -104,18 +111,26 @@ def test_neighbouring_samples_draw_different_numbers():
     assert 0.4 < float(batch[1].mean()) < 0.6
 
 
-def test_a_slow_sample_does_not_hold_up_the_others_of_its_batch():
-    loader = drapps.torch.DataLoader(Slow(), 15, num_workers=3, seed=5)
-    batches = list(loader)  # the first of each process are made by it alone
-    assert len(set(batches[4][8].tolist())) > 1, "no sample was stolen"
+def test_a_slow_sample_does_not_hold_up_the_others_of_its_batch(tmp_path):
+    folder = tmp_path / "makers"
+    loader = drapps.torch.DataLoader(
+        Slow(folder), 15, num_workers=3, seed=5, persistent_workers=True
+    )
+    list(loader)  # until each process has told of its dataset, it makes whole batches alone
+    folder.mkdir()
+    loader.set_epoch(0)
+    batches = list(loader)
+    assert {int(each.name) for each in folder.iterdir()} == set(batches[4][8].tolist())
     plain = drapps.torch.DataLoader(Drawn(), 15, num_workers=1, seed=5)
     for stolen, whole in zip(batches, values(plain), strict=True):  # the ids differ: 3 and 1
         assert all(torch.equal(torch.as_tensor(stolen[f]), whole[f]) for f in range(6))
 
 
 def test_what_does_not_pickle_is_made_where_it_is_needed():
-    class Awkward(Slow):
+    class Awkward(Drawn):
         def __getitem__(self, index):
+            if index == 63:
+                time.sleep(0.3)  # others are idle meanwhile
             item = super().__getitem__(index)
             return lambda: item
 

@@ -136,7 +136,7 @@ def test_memory_is_kept_by_recomputing():
     optimizer = sgd(model)
     kept = {"noise": UNKNOWN, "precision": "fp32", "reference": 128, **QUICK}
     roomy = train.plan(model, loader, optimizer, memory="1GiB", **kept)
-    fixed = roomy.chosen.peak_bytes - _peak(model, 128)
+    fixed = roomy.chosen.peak_bytes - _peak(model, roomy.chosen.micro_batch)
     limit = int(fixed + 0.6 * _peak(model, 128))
     tight = train.plan(model, loader, optimizer, memory=limit, **kept)
     assert tight.chosen.peak_bytes <= limit
