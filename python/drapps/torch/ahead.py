@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 from torch._utils import ExceptionWrapper
-from torch.utils.dlpack import from_dlpack
 
 from drapps import _core
+from drapps.batch import torch_tensors
 from drapps.report import BadSample
 from drapps.stream import Stream
 from drapps.torch.broken_order import BrokenOrderStream
@@ -21,7 +21,7 @@ from drapps.torch.transfer import AHEAD, Transfer, TransferThread
 
 def tensors_of(batch: _core.Batch) -> list[torch.Tensor]:
     """What the samples of a batch hold, in its memory."""
-    return [from_dlpack(tensor) for tensor in batch.content]
+    return torch_tensors(batch.content)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@
 namespace drapps::text {
 namespace {
 
+/// About, or less in most languages: memory for ids seldom has to grow, which copies them.
+constexpr std::size_t kBytesOfToken = 4;
 /// Encoders that wait for the next call, each with some MiB.
 constexpr std::size_t kWaiting = 64;
 
@@ -229,6 +231,9 @@ struct Tokenizer::Share {
 Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const {
   TokenizerWork work{.encoder = encoder, .options = options, .out = out.ids};
   std::string repaired;
+  std::size_t bytes = 0;
+  for (std::size_t i = share.begin; i < share.end; ++i) bytes += share.texts[i].size();
+  out.ids.reserve(bytes / kBytesOfToken);
   out.offsets.reserve(out.offsets.size() + share.end - share.begin);
   for (std::size_t i = share.begin; i < share.end; ++i) {
     std::string_view text = share.texts[i];

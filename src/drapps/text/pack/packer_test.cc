@@ -113,6 +113,27 @@ TEST_F(PackerTest, RowsFollowOneAnotherWithoutAGap) {
   EXPECT_EQ(text, expected.substr(0, text.size()));
 }
 
+TEST_F(PackerTest, WhatIsReadAheadChangesNoRowAndStaysWithinTheMemory) {
+  constexpr std::size_t kTight = std::size_t{60} << 20;
+  const auto all = corpus(2000);
+  Packing how = packing(*all);
+  for (const bool ends : {false, true}) {
+    how.ends = ends;
+    MemoryLedger ample, tight(kTight);
+    const auto tokenizer = byte_tokenizer();  // its encoders are booked
+    const auto ahead = make_packer({*all, *Storage::files(), ample}, *tokenizer, how, 1, {});
+    const auto when_needed = make_packer({*all, *Storage::files(), tight}, *tokenizer, how, 1, {});
+    for (int i = 0; i < 12'000; ++i) {
+      ASSERT_EQ(next(*ahead), next(*when_needed)) << i;
+      ASSERT_EQ(ahead->cursor(), when_needed->cursor()) << i;
+    }
+    if (!ends) {
+      EXPECT_GT(ample.peak(), tight.peak() + tight.peak() / 4);
+    }
+    EXPECT_LE(tight.peak(), kTight);
+  }
+}
+
 TEST_F(PackerTest, ARowIsTheSameFromAnyCursor) {
   const auto all = corpus(2000);
   Packing how = packing(*all);

@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "drapps/base/caught.h"
 #include "drapps/source/permutation.h"
 #include "drapps/storage/file_identity.h"
+#include "drapps/text/corpus/content_reader.h"
 
 namespace drapps::text {
 namespace {
@@ -39,14 +41,14 @@ SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std
       split_(split),
       blocks_(access.corpus.dealt(), packing, split, at.epoch),
       numbered_(access.corpus.index() == nullptr ? nullptr : access.corpus.index()->open(access)),
-      window_{.epoch = at.epoch, .place = at.place, .piece = at.piece},
+      window_{.begin = {.epoch = at.epoch, .place = at.place, .piece = at.piece}},
       next_epoch_(at.epoch),
       next_place_(std::min(at.place, blocks_.size())),
       next_piece_(at.piece),
       skip_(at.piece),
       skip_documents_(at.document) {}
 
-SplitReader::~SplitReader() { access_.ledger.release(charged_); }
+SplitReader::~SplitReader() { access_.ledger.release(window_.charged + (ahead_ ? ahead_->charged : 0)); }
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
@@ -58,17 +60,29 @@ const Block& SplitReader::block(std::uint32_t place) const noexcept {
 }
 
 bool SplitReader::ended() const noexcept {
-  return packing_.ends && !began_ && next_ == order_.size() && next_place_ == blocks_.size();
+  return packing_.ends && !filling_ && !ahead_ && next_ == window_.order.size() && next_place_ == blocks_.size();
 }
 
 /// The first window is shorter by the split's number, so that not all splits open their next one at once.
-std::size_t SplitReader::pieces_of_window() const noexcept {
-  const bool first = window_.place == 0 && window_.piece == 0;
+std::size_t SplitReader::pieces_of(const DocumentWindow& window) const noexcept {
+  const bool first = window.begin.place == 0 && window.begin.piece == 0;
   return first ? split_ % packing_.window + 1 : packing_.window;
 }
 
+/// Of the window that is being read.
+bool SplitReader::whole(const DocumentWindow& window) const noexcept {
+  return window.chunks.size() >= pieces_of(window) || next_place_ == blocks_.size();
+}
+
+/// Whether twice the windows of all splits would leave half of it, and half of it is left.
+bool SplitReader::memory_abounds() const noexcept {
+  const std::size_t limit = access_.ledger.whole().limit();
+  return std::uint64_t{packing_.splits} * packing_.window <= limit / (4 * ContentReader::kPiece) &&
+         access_.ledger.whole().used() <= limit / 2;
+}
+
 Status SplitReader::ready() {
-  while (next_ == order_.size() && !ended()) {
+  while (next_ == window_.order.size() && !ended()) {
     if (epochs_without_ > 1) {
       return Error{.code = ErrorCode::kNoGoodData,
                    .stage = Stage::kDecode,
@@ -77,32 +91,48 @@ Status SplitReader::ready() {
     }
     DRAPPS_RETURN_IF_ERROR(read_window());
   }
+  // What fails now fails again once it is needed.
+  if (memory_abounds()) static_cast<void>(catching([&] { return read_ahead(); }));
   return ok_status();
 }
 
+SplitReader::DocumentWindow SplitReader::begin_window() {
+  if (next_place_ == blocks_.size()) {
+    begin_epoch(next_epoch_ + 1);
+    next_place_ = next_piece_ = 0;
+  }
+  return {.begin = {.epoch = next_epoch_, .place = next_place_, .piece = next_piece_}};
+}
+
 Status SplitReader::read_window() {
-  if (!began_) {
-    access_.ledger.release(std::exchange(charged_, 0));
-    chunks_.clear();
-    order_.clear();
+  if (!filling_) {
+    access_.ledger.release(window_.charged);
+    const std::uint32_t epoch = window_.begin.epoch;
+    window_ = ahead_ ? *std::exchange(ahead_, std::nullopt) : begin_window();
+    if (window_.begin.epoch != epoch) ++epochs_without_;
     next_ = 0;
-    if (next_place_ == blocks_.size()) {
-      begin_epoch(next_epoch_ + 1);
-      next_place_ = next_piece_ = 0;
-      ++epochs_without_;
-    }
-    window_ = {.epoch = next_epoch_, .place = next_place_, .piece = next_piece_};
-    began_ = true;
+    filling_ = true;
   }
-  while (chunks_.size() < pieces_of_window() && next_place_ < blocks_.size()) {
-    DRAPPS_RETURN_IF_ERROR(read_piece());
+  while (!whole(window_)) {
+    DRAPPS_RETURN_IF_ERROR(read_piece(window_));
   }
-  began_ = false;
+  filling_ = false;
   put_in_order();
   return ok_status();
 }
 
-Status SplitReader::read_piece() {
+/// A piece of the next window, where as much of this one has been passed.
+Status SplitReader::read_ahead() {
+  if (!ahead_) {
+    if (packing_.ends && next_place_ == blocks_.size()) return ok_status();
+    ahead_ = begin_window();
+  }
+  const bool due = ahead_->chunks.size() * window_.order.size() <= next_ * pieces_of(*ahead_);
+  return due && !whole(*ahead_) ? read_piece(*ahead_) : ok_status();
+}
+
+Status SplitReader::read_piece(DocumentWindow& window) {
+  window.chunks.reserve(window.chunks.size() + 1);  // so that none is lost that was read
   if (!access_.ledger.reserve(kPieceMemory)) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .stage = Stage::kFetch,
@@ -110,7 +140,7 @@ Status SplitReader::read_piece() {
   }
   const auto book = [&](std::size_t bytes) {  // in the place of what was reserved
     access_.ledger.release(kPieceMemory);
-    if (access_.ledger.reserve(bytes)) charged_ += bytes;
+    if (access_.ledger.reserve(bytes)) window.charged += bytes;
   };
   DocumentChunk piece;
   auto wanted = next_piece(piece);
@@ -120,7 +150,7 @@ Status SplitReader::read_piece() {
   }
   if (piece.text.capacity() > piece.text.size() + piece.text.size() / 4) piece.text.shrink_to_fit();
   book(bytes_of(piece));
-  chunks_.push_back(std::move(piece));
+  window.chunks.push_back(std::move(piece));
   return ok_status();
 }
 
@@ -156,25 +186,25 @@ Result<bool> SplitReader::read_numbered(DocumentChunk& piece) {
 }
 
 void SplitReader::put_in_order() {
-  for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-    const DocumentChunk& documents = chunks_[chunk];
+  for (std::uint32_t chunk = 0; chunk < window_.chunks.size(); ++chunk) {
+    const DocumentChunk& documents = window_.chunks[chunk];
     for (std::uint32_t i = 0; i < documents.each.size(); ++i) {
       const DocumentChunk::DocumentText& one = documents.each[i];
-      if (one.error >= 0 || takes(packing_, documents.at(one))) order_.push_back({chunk, i});
+      if (one.error >= 0 || takes(packing_, documents.at(one))) window_.order.push_back({chunk, i});
     }
   }
   if (packing_.shuffle && numbered_ == nullptr) {
-    const auto number = static_cast<std::uint64_t>(&block(window_.place) - access_.corpus.blocks().data());
-    const std::uint64_t seed = mixed(packing_.seed + mixed(number << 24 | window_.piece));
-    std::vector<std::uint64_t> places(order_.size());
-    Permutation(order_.size(), seed, window_.epoch).at(0, places);
-    std::vector<ChunkDocument> shuffled(order_.size());
-    std::transform(places.begin(), places.end(), shuffled.begin(), [&](std::uint64_t at) { return order_[at]; });
-    order_.swap(shuffled);
+    const auto number = static_cast<std::uint64_t>(&block(window_.begin.place) - access_.corpus.blocks().data());
+    const std::uint64_t seed = mixed(packing_.seed + mixed(number << 24 | window_.begin.piece));
+    std::vector<std::uint64_t> places(window_.order.size());
+    Permutation(window_.order.size(), seed, window_.begin.epoch).at(0, places);
+    std::vector<ChunkDocument> shuffled(window_.order.size());
+    std::transform(places.begin(), places.end(), shuffled.begin(), [&](std::uint64_t at) { return window_.order[at]; });
+    window_.order.swap(shuffled);
   }
-  next_ = std::min<std::size_t>(std::exchange(skip_documents_, 0), order_.size());
-  const auto good = [this](const ChunkDocument& at) { return chunks_[at.chunk].each[at.document].error < 0; };
-  if (std::any_of(order_.begin(), order_.end(), good)) epochs_without_ = 0;
+  next_ = std::min<std::size_t>(std::exchange(skip_documents_, 0), window_.order.size());
+  const auto good = [this](const ChunkDocument& at) { return window_.chunks[at.chunk].each[at.document].error < 0; };
+  if (std::any_of(window_.order.begin(), window_.order.end(), good)) epochs_without_ = 0;
 }
 
 std::string_view SplitReader::text(std::size_t ahead) const noexcept { return chunk(ahead).at(one(ahead)); }
@@ -185,7 +215,7 @@ const Error* SplitReader::error(std::size_t ahead) const noexcept {
 }
 
 PackCursor SplitReader::place(std::size_t ahead) const noexcept {
-  PackCursor at = window_;
+  PackCursor at = window_.begin;
   at.document = skip_documents_ + static_cast<std::uint32_t>(next_ + ahead);
   return at;
 }

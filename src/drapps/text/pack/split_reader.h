@@ -17,7 +17,8 @@
 
 namespace drapps::text {
 
-/// One thread at a time.
+/// One thread at a time. While documents of one window come, the next one is read, a piece now and then, so that no row
+/// waits for all of it: but where memory is short.
 class SplitReader {
  public:
   /// @param at  the window to begin at, and the document in it.
@@ -31,7 +32,7 @@ class SplitReader {
   /// Whether nothing is to come, as the epoch's last document has been passed and epochs end.
   bool ended() const noexcept;
   /// Of the window, from the one that comes next on. Requires ready().
-  std::size_t left() const noexcept { return order_.size() - next_; }
+  std::size_t left() const noexcept { return window_.order.size() - next_; }
   /// The text of the document `ahead` of the next, or its error. Valid until ready() opens another window.
   std::string_view text(std::size_t ahead) const noexcept;
   const Error* error(std::size_t ahead) const noexcept;
@@ -50,15 +51,27 @@ class SplitReader {
     std::uint32_t chunk;
     std::uint32_t document;
   };
+  struct DocumentWindow {
+    PackCursor begin;
+    std::size_t charged = 0;  // bytes, of the ledger
+    std::vector<DocumentChunk> chunks;
+    std::vector<ChunkDocument> order;  // once it is whole
+  };
 
-  const DocumentChunk& chunk(std::size_t ahead) const noexcept { return chunks_[order_[next_ + ahead].chunk]; }
+  const DocumentChunk& chunk(std::size_t ahead) const noexcept {
+    return window_.chunks[window_.order[next_ + ahead].chunk];
+  }
   const DocumentChunk::DocumentText& one(std::size_t ahead) const noexcept {
-    return chunk(ahead).each[order_[next_ + ahead].document];
+    return chunk(ahead).each[window_.order[next_ + ahead].document];
   }
   const Block& block(std::uint32_t place) const noexcept;
-  std::size_t pieces_of_window() const noexcept;
+  std::size_t pieces_of(const DocumentWindow& window) const noexcept;
+  bool whole(const DocumentWindow& window) const noexcept;
+  bool memory_abounds() const noexcept;
+  DocumentWindow begin_window();
   Status read_window();
-  Status read_piece();
+  Status read_ahead();
+  Status read_piece(DocumentWindow& window);
   Result<bool> next_piece(DocumentChunk& piece);
   Result<bool> read_numbered(DocumentChunk& piece);
   void begin_epoch(std::uint32_t epoch);
@@ -67,20 +80,18 @@ class SplitReader {
   const CorpusAccess access_;
   const Packing packing_;
   const std::uint32_t split_;
-  std::size_t charged_ = 0;  // bytes, of the ledger
 
   SplitBlocks blocks_;                                 // of next_epoch_
   std::unique_ptr<DocumentReader> reader_;             // of the block in hand
   const std::unique_ptr<NumberedDocuments> numbered_;  // or null: documents come by blocks
-  PackCursor window_;                                  // its beginning
+  DocumentWindow window_;                              // that documents come from
+  std::optional<DocumentWindow> ahead_;                // the one behind it, once that has begun
   std::uint32_t next_epoch_;                           // where the next piece is read from
   std::uint32_t next_place_;
   std::uint32_t next_piece_;
   std::uint32_t skip_ = 0;        // pieces of the block in hand that are not wanted
   std::uint32_t skip_documents_;  // of the first window
-  bool began_ = false;            // chunks_ are of a window that is being read
-  std::vector<DocumentChunk> chunks_;
-  std::vector<ChunkDocument> order_;
+  bool filling_ = false;          // window_ is not whole yet
   std::size_t next_ = 0;
   std::uint32_t epochs_without_ = 0;
 };
