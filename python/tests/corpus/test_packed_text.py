@@ -311,6 +311,33 @@ def test_bad_documents_are_named_and_left_out(tokenizer, tmp_path):
         rows_of(pipeline.batch(1, rows=12))
 
 
+@pytest.mark.parametrize("name", ["b.jsonl.zst", pytest.param("b.jsonl", marks=pytest.mark.full)])
+def test_a_document_of_a_gigabyte_is_bad(tokenizer, tmp_path, name):
+    import pyarrow
+
+    path = tmp_path / name
+    compressed = name.endswith("zst")
+    with (
+        pyarrow.CompressedOutputStream(str(path), "zstd") if compressed else path.open("wb") as file
+    ):
+        for number in range(20):
+            file.write(b'{"text": "document %d"}\n' % number)
+            if number == 9:
+                file.write(b'{"text": "')
+                for _ in range(1024):
+                    file.write(b"x" * (1 << 20))
+                file.write(b'"}\n')
+    pipeline = drapps.text(path).pack(tokenizer, 8, eos=EOS, splits=1)
+    loader = pipeline.on_error("skip").batch(1, rows=10, ram_budget="1GiB")
+    said = tokenizer.decode(rows_of(loader).ravel().tolist(), skip_special_tokens=True)
+    assert "document 9document 10" in said
+    (bad,) = loader.bad_samples()
+    assert bad.path == str(path)
+    assert "max_document" in bad.message
+    with pytest.raises(SampleError, match="max_document"):
+        rows_of(pipeline.batch(1, rows=10))
+
+
 def test_files_that_cannot_be_read_are_named(tokenizer, tmp_path):
     broken = tmp_path / "broken.jsonl.zst"
     corpora.write_zstd(broken, corpora.json_lines(corpora.documents(100)))

@@ -68,6 +68,16 @@ def test_cursors_stand_at_the_rows_that_come_next(make):
     )
 
 
+@pytest.mark.parametrize("step", [1, 40])
+def test_a_state_is_small(make, step):
+    loader = make(rows=None)
+    for _ in itertools.islice(loader, step):
+        pass
+    state = saved(loader)
+    assert len(base64.b64decode(state.pop("cursors"))) == 2 * 32  # of two splits
+    assert len(json.dumps(state)) <= 4096
+
+
 def test_a_change_of_the_world_takes_the_states_of_all_ranks(make):
     whole = rows_of(make(size=12))
     before = [make(rank, 3, 4) for rank in range(3)]

@@ -21,9 +21,13 @@ LineFrames::LineFrames(const CorpusAccess& access, std::uint32_t file)
 
 Result<bool> LineFrames::next(std::string& lines) {
   std::size_t end = std::string::npos;
-  while (!ended_) {
-    if (content_.size() >= kContent) end = content_.find('\n', kContent - 1);
-    if (end != std::string::npos) break;
+  std::size_t from = kContent - 1;  // where a line feed is looked for: of a long line only what is new
+  const auto find = [&] {
+    if (content_.size() <= from) return;
+    end = content_.find('\n', from);
+    from = content_.size();
+  };
+  for (find(); end == std::string::npos && !ended_; find()) {
     auto at = reader_.read(content_);
     if (!at.ok()) {
       at.error().path = path_;
@@ -31,7 +35,6 @@ Result<bool> LineFrames::next(std::string& lines) {
     }
     ended_ = *at == ContentReader::At::kFileEnd;
   }
-  if (end == std::string::npos && content_.size() >= kContent) end = content_.find('\n', kContent - 1);
   const std::size_t size = end == std::string::npos ? content_.size() : end + 1;
   lines.assign(content_, 0, size);
   content_.erase(0, size);

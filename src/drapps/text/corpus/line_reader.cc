@@ -63,15 +63,15 @@ Status LineReader::read_lines(DocumentChunk& documents) {
     std::size_t size = 0;  // of the whole lines
     if (!closing_) {
       if (content_.size() < ContentReader::kPiece) continue;
-      size = content_.rfind('\n') + 1;
-    } else if (const std::size_t feed = content_.find('\n', block_end_); feed != std::string::npos) {
-      size = feed + 1;
+      size = lines();
+    } else if (lines() > block_end_) {
+      size = content_.find('\n', block_end_) + 1;
       ended_ = true;
     } else if (at_ == At::kFileEnd) {
       size = content_.size();
       ended_ = true;
     } else {
-      size = content_.rfind('\n') + 1;
+      size = lines();
     }
     const std::size_t open = content_.size() - size;  // bytes of a line whose end was not read
     const bool too_long = !ended_ && open > corpus_.options().max_document;
@@ -96,9 +96,20 @@ bool LineReader::skip_line() {
   return !skips_;
 }
 
+/// Bytes of the content up to its last line feed. What was read before is not looked at again, so that a long line
+/// costs what its bytes cost.
+std::size_t LineReader::lines() noexcept {
+  const std::size_t feed = std::string_view(content_).substr(searched_).rfind('\n');
+  if (feed != std::string_view::npos) lines_ = searched_ + feed + 1;
+  searched_ = content_.size();
+  return lines_;
+}
+
 void LineReader::drop(std::size_t bytes) noexcept {
   content_.erase(0, bytes);
   content_at_ += bytes;
+  lines_ -= std::min(lines_, bytes);
+  searched_ -= std::min(searched_, bytes);
   block_end_ -= std::min(block_end_, bytes);
 }
 
