@@ -1,9 +1,10 @@
 // Any text is refused as a tokenizer.json, or made a tokenizer, which then gives the file's own text the same ids
-// twice: with its memory of words empty, and full. Its rows keep what was asked of them.
+// twice: with its memory of words empty, and full. Its rows keep what was asked of them. What can be read has a digest.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
+#include "drapps/text/json_digest.h"
 #include "drapps/text/rows.h"
 #include "drapps/text/tokenizer_json.h"
 
@@ -49,6 +50,7 @@ void check_rows(const text::Tokenizer& tokenizer, std::string_view json) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view json(reinterpret_cast<const char*>(data), size);
+  check(text::digest_of_json(json) == text::digest_of_json(json));
   auto parts = text::parse_tokenizer_json(json);
   if (!parts.ok()) return 0;
   const text::Tokenizer tokenizer(std::move(parts).value());

@@ -20,6 +20,7 @@
 
 #include "drapps/pipeline/engine.h"
 #include "drapps/text/documents.h"
+#include "drapps/text/json_digest.h"
 #include "drapps/text/ranks.h"
 #include "drapps/text/rows.h"
 #include "drapps/text/tokenizer.h"
@@ -324,6 +325,13 @@ void bind_text(nb::module_& module) {
   module.attr("TEXT_MAX_JSON") = text::kMaxJson;
   module.def("text_documents", &documents, "text"_a, "separator"_a,
              "Where the documents of a text begin and end that a separator holds apart.");
+  module.def(
+      "json_digest",
+      [](const nb::bytes& json) {
+        const WithoutGil released;
+        return text::digest_of_json(view_of(json));
+      },
+      "json"_a, "A number over what JSON says, however it is written; None where it cannot be read here.");
   nb::class_<TextTokenizer>(module, "TextTokenizer", "A byte-level BPE tokenizer of the core.")
       .def_static("from_json", &from_json, "json"_a, "limits"_a = true,
                   "A tokenizer of the bytes of a tokenizer.json, or the reason why none would be exact.")

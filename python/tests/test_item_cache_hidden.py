@@ -8,6 +8,7 @@ import copy
 import copy as another
 import dataclasses
 import functools
+import importlib
 import logging
 import pathlib
 import random
@@ -26,6 +27,8 @@ from torch.utils import data
 import drapps
 from drapps.item_cache import findings, kinds, walk
 from drapps.item_cache.draws import Draws
+
+importlib.import_module("python.tests.item_generators")  # for by_text(), which does not name it
 
 
 class Plain:

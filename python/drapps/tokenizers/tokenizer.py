@@ -150,7 +150,7 @@ class Tokenizer:
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits over all that decides the ids. The first call takes a while."""
+        """Sixteen hex digits over all that decides the ids. The first call takes a moment."""
         return digest_of(self._kept)
 
     def encode_token(self, token: str) -> list[int]:
