@@ -112,15 +112,13 @@ def test_neighbouring_samples_draw_different_numbers():
 
 
 def test_a_slow_sample_does_not_hold_up_the_others_of_its_batch(tmp_path):
-    folder = tmp_path / "makers"
-    loader = drapps.torch.DataLoader(
-        Slow(folder), 15, num_workers=3, seed=5, persistent_workers=True
-    )
+    made = tmp_path / "makers"
+    loader = drapps.torch.DataLoader(Slow(made), 15, num_workers=3, seed=5, persistent_workers=True)
     list(loader)  # until each process has told of its dataset, it makes whole batches alone
-    folder.mkdir()
+    made.mkdir()
     loader.set_epoch(0)
     batches = list(loader)
-    assert {int(each.name) for each in folder.iterdir()} == set(batches[4][8].tolist())
+    assert {int(each.name) for each in made.iterdir()} == set(batches[4][8].tolist())
     plain = drapps.torch.DataLoader(Drawn(), 15, num_workers=1, seed=5)
     for stolen, whole in zip(batches, values(plain), strict=True):  # the ids differ: 3 and 1
         assert all(torch.equal(torch.as_tensor(stolen[f]), whole[f]) for f in range(6))
