@@ -106,7 +106,7 @@ SplitReader::DocumentWindow SplitReader::begin_window() {
 
 Status SplitReader::read_window() {
   if (!filling_) {
-    access_.ledger.release(window_.charged);
+    access_.ledger.release(std::exchange(window_.charged, 0));
     const std::uint32_t epoch = window_.begin.epoch;
     window_ = ahead_ ? *std::exchange(ahead_, std::nullopt) : begin_window();
     if (window_.begin.epoch != epoch) ++epochs_without_;
