@@ -1,14 +1,11 @@
 #include "drapps/text/bpe/boundaries.h"
 
+#include "drapps/text/unicode/utf8.h"
+
 namespace drapps::text {
 namespace {
 
 bool is_continuation(char byte) noexcept { return (static_cast<std::uint8_t>(byte) & 0xC0) == 0x80; }
-
-std::size_t size_by_lead(char lead) noexcept {
-  const auto byte = static_cast<std::uint8_t>(lead);
-  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-}
 
 /// Calls visit(left, right) for each boundary between characters within a token, unless both are ASCII.
 template <class Visit>
@@ -37,7 +34,7 @@ Boundaries::Boundaries(const std::vector<TokenBytes>& tokens) : partial_(std::si
     for_each_boundary(token.bytes, [&](std::string_view left, std::string_view right) {
       const std::uint64_t bit = key_of(left, right) >> shift_;
       seen_[bit >> 6] |= std::uint64_t{1} << (bit & 63);
-      if (is_continuation(left.front()) || right.size() < size_by_lead(right.front())) {
+      if (is_continuation(left.front()) || right.size() < utf8_size(static_cast<std::uint8_t>(right.front()))) {
         partial_[pair(left.back(), right.front())] = true;
       }
     });

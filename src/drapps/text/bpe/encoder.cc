@@ -36,7 +36,7 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
         continue;
       const std::string_view pretoken = batch.pretoken(i);
       TokenId* const before = ids;
-      ids = look_up(pretoken, ids);
+      ids = look_up(pretoken, pretoken.size() > WordKey::kMaxSize ? batch.keys[i].low : hash_bytes(pretoken), ids);
       if (pretoken.size() <= WordKey::kMaxSize) {
         keep(batch.keys[i], batch.places[i], before, static_cast<std::size_t>(ids - before));
       }
@@ -50,8 +50,16 @@ void Encoder::cut_batch(PretokenBatch& batch) const noexcept {
   batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), kBatch);
   std::uint32_t begin = 0;
   for (std::size_t i = 0; i < batch.size; ++i) {
-    batch.keys[i] = WordKey::of(batch.text + begin, batch.ends[i] - begin, end_);
-    batch.places[i] = words_.place_of(batch.keys[i]);
+    const std::uint32_t size = batch.ends[i] - begin;
+    if (size <= WordKey::kMaxSize) [[likely]] {
+      batch.keys[i] = WordKey::of(batch.text + begin, size, end_);
+      batch.places[i] = words_.place_of(batch.keys[i]);
+    } else {
+      const std::uint64_t hash = hash_bytes(batch.pretoken(i));
+      batch.keys[i] = {hash, 0};
+      batch.places[i] = 0;
+      fetch(hash);
+    }
     begin = batch.ends[i];
   }
 }
@@ -74,11 +82,10 @@ void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
   std::array<UnknownWord, kBatch> unknown;
   std::size_t count = 0;
   for (std::size_t i = first; i < batch.size; ++i) {
-    if (words_.has(batch.keys[i], batch.places[i]) || !batch.keys[i].is_short_ascii()) continue;
+    if (!batch.keys[i].is_short() || words_.has(batch.keys[i], batch.places[i])) continue;
     const std::uint64_t hash = hash_bytes(batch.pretoken(i));
-    model_.whole.fetch(hash);
-    phrases_.fetch(hash);
-    unknown[count++] = {hash, static_cast<std::uint32_t>(i)};
+    fetch(hash);
+    if (batch.keys[i].is_ascii()) unknown[count++] = {hash, static_cast<std::uint32_t>(i)};
   }
   std::size_t at = 0;
   const auto next = [&](std::string_view& pretoken) -> std::int32_t {
@@ -100,8 +107,7 @@ void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
   word_merger_.merge(next, done);
 }
 
-TokenId* Encoder::look_up(std::string_view pretoken, TokenId* out) {
-  const std::uint64_t hash = hash_bytes(pretoken);
+TokenId* Encoder::look_up(std::string_view pretoken, std::uint64_t hash, TokenId* out) {
   if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
   if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
     *out = whole;
@@ -118,43 +124,61 @@ bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
   const auto is_ascii = [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; };
   if (std::all_of(pretoken.begin(), pretoken.end(), is_ascii)) return false;
   const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
+  std::size_t count = 0;
+  const auto add = [&](std::string_view bytes) {
+    if (count == kParts) {
+      for (const Part& part : parts_) out = merge_part(part, out);
+      count = 0;
+    }
+    parts_[count++] = part_of(bytes);
+  };
   std::size_t begin = 0;  // of the part
   std::size_t at = 0;     // a character
-  std::size_t size = decode_utf8(p).size;
+  std::size_t size = utf8_size(p[0]);
   while (at + size < pretoken.size()) {
     const std::size_t next = at + size;
-    const std::size_t next_size = decode_utf8(p + next).size;
+    const std::size_t next_size = utf8_size(p[next]);
     if (!model_.boundaries.crossed(pretoken.substr(at, size), pretoken.substr(next, next_size))) {
-      out = merge_part(pretoken.substr(begin, next - begin), out);
+      add(pretoken.substr(begin, next - begin));
       begin = next;
     }
     at = next;
     size = next_size;
   }
   if (begin == 0) return false;
-  out = merge_part(pretoken.substr(begin), out);
+  add(pretoken.substr(begin));
+  for (std::size_t i = 0; i < count; ++i) out = merge_part(parts_[i], out);
   return true;
 }
 
-TokenId* Encoder::merge_part(std::string_view part, TokenId* out) {
-  if (part.size() > WordKey::kMaxSize) {
-    const std::uint64_t hash = hash_bytes(part);
-    if (const std::size_t known = phrases_.find(part, hash, true, out); known != 0) return out + known;
-    const std::size_t tokens = merger_.merge(part, out);
-    phrases_.insert(part, hash, true, out, tokens);
-    return out + tokens;
+Encoder::Part Encoder::part_of(std::string_view bytes) const noexcept {
+  if (bytes.size() > WordKey::kMaxSize) {
+    const std::uint64_t hash = hash_bytes(bytes);
+    phrases_.fetch(hash);
+    return {bytes, {hash, 0}, 0};
   }
-  const WordKey key = WordKey::of(reinterpret_cast<const std::uint8_t*>(part.data()), part.size(), end_).as_part();
-  const std::uint32_t place = words_.place_of(key);
-  if (const std::size_t known = words_.find(key, place, out); known != 0) return out + known;
+  const auto* const p = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  const WordKey key = WordKey::of(p, bytes.size(), end_).as_part();
+  return {bytes, key, words_.place_of(key)};
+}
+
+TokenId* Encoder::merge_part(const Part& part, TokenId* out) {
+  const bool is_short = part.bytes.size() <= WordKey::kMaxSize;
+  if (const std::size_t known = is_short ? words_.find(part.key, part.place, out) : 0; known != 0) return out + known;
+  const std::uint64_t hash = is_short ? hash_bytes(part.bytes) : part.key.low;
+  if (const std::size_t known = phrases_.find(part.bytes, hash, true, out); known != 0) return out + known;
   std::size_t tokens = 0;
-  if (const TokenId whole = model_.whole_by_merges ? model_.whole.find(part) : -1; whole >= 0) {
+  if (const TokenId whole = model_.whole_by_merges ? model_.whole.find(part.bytes, hash) : -1; whole >= 0) {
     *out = whole;
     tokens = 1;
   } else {
-    tokens = merger_.merge(part, out);
+    tokens = merger_.merge(part.bytes, out);
   }
-  keep(key, place, out, tokens);
+  if (is_short && tokens <= WordCache::kMaxIds) {
+    keep(part.key, part.place, out, tokens);
+  } else {
+    phrases_.insert(part.bytes, hash, true, out, tokens);
+  }
   return out + tokens;
 }
 

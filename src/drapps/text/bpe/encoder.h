@@ -44,7 +44,7 @@ class Encoder {
     const std::uint8_t* text;
     std::size_t size;  // pretokens
     std::array<std::uint32_t, kBatch> ends;
-    std::array<WordKey, kBatch> keys;
+    std::array<WordKey, kBatch> keys;  // of a long one, {its hash, 0}, which words_ never has
     std::array<std::uint32_t, kBatch> places;
 
     std::string_view pretoken(std::size_t i) const noexcept {
@@ -61,13 +61,26 @@ class Encoder {
   void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
     if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, ids, tokens);
   }
-  /// Writes the ids of a pretoken that words_ does not have.
-  TokenId* look_up(std::string_view pretoken, TokenId* out);
+  /// Fetches what look_up() of a pretoken with this hash looks at.
+  void fetch(std::uint64_t hash) const noexcept {
+    model_.whole.fetch(hash);
+    phrases_.fetch(hash);
+  }
+  /// Writes the ids of a pretoken that words_ does not have; `hash` is hash_bytes() of it.
+  TokenId* look_up(std::string_view pretoken, std::uint64_t hash, TokenId* out);
 
+  /// Of a pretoken, what is merged by itself. Its place in a cache is fetched while the next ones are found.
+  struct Part {
+    std::string_view bytes;
+    WordKey key;  // of a long one, {its hash, 0}
+    std::uint32_t place;
+  };
+  static constexpr std::size_t kParts = 32;  // that are found before the first is looked up
   /// Writes the ids that its parts merge to; `out` becomes their end. False, and nothing done, where it has but one
   /// part.
   bool merge_parts(std::string_view pretoken, TokenId*& out);
-  TokenId* merge_part(std::string_view part, TokenId* out);
+  Part part_of(std::string_view bytes) const noexcept;
+  TokenId* merge_part(const Part& part, TokenId* out);
 
   MemoryLedger* const booked_;
   bool grows_;
@@ -78,6 +91,7 @@ class Encoder {
   WordMerger word_merger_;
   WordCache words_;
   PhraseCache phrases_;
+  std::array<Part, kParts> parts_;     // of one pretoken: memory of merge_parts()
   const std::uint8_t* end_ = nullptr;  // of the text
 };
 

@@ -51,10 +51,12 @@ struct WordKey {
   }
   /// The key of the same bytes as a part of a pretoken, which may have other ids.
   WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
-  /// Of 1 to kMaxSize bytes, all of them ASCII.
-  bool is_short_ascii() const noexcept {
+  /// Of 1 to kMaxSize bytes.
+  bool is_short() const noexcept { return high >> 56 != 0; }
+  /// All of its bytes are ASCII.
+  bool is_ascii() const noexcept {
     constexpr std::uint64_t kHighBits = 0x8080808080808080U;
-    return high >> 56 != 0 && ((low & kHighBits) | (high & kHighBits >> 8)) == 0;
+    return ((low & kHighBits) | (high & kHighBits >> 8)) == 0;
   }
   std::uint64_t hash() const noexcept {
     const std::uint64_t mixed = (low ^ (high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;

@@ -14,6 +14,11 @@ struct CodePoint {
   std::uint32_t size;
 };
 
+/// Bytes of the character that begins with `lead`. Requires valid UTF-8.
+inline std::uint32_t utf8_size(std::uint8_t lead) noexcept {
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
 /// The code point that begins at `p`. Requires valid UTF-8 there.
 inline CodePoint decode_utf8(const std::uint8_t* p) noexcept {
   const char32_t lead = p[0];

@@ -1,6 +1,6 @@
 #include "drapps/text/unicode/utf8_repair.h"
 
-#include <cstring>
+#include <simdjson.h>
 
 #include "drapps/text/unicode/utf8.h"
 
@@ -36,30 +36,26 @@ Sequence sequence_at(Place p, Place end) noexcept {
 }  // namespace
 
 bool repair_utf8(std::string_view bytes, std::string& out) {
+  if (simdjson::validate_utf8(bytes.data(), bytes.size())) return false;
   const Place begin = reinterpret_cast<Place>(bytes.data());
   const Place end = begin + bytes.size();
   Place done = begin;  // up to here `out` has everything
-  bool repaired = false;
+  out.clear();
   for (Place p = begin; p < end;) {
-    std::uint64_t word = 0;
-    while (end - p >= 8 && (std::memcpy(&word, p, 8), (word & 0x8080808080808080U) == 0)) p += 8;
-    if (p == end) break;
     if (*p < 0x80) {
       ++p;
       continue;
     }
     const Sequence found = sequence_at(p, end);
     if (!found.whole) {
-      if (!repaired) out.clear();
-      repaired = true;
       out.append(reinterpret_cast<const char*>(done), static_cast<std::size_t>(p - done));
       out.append("\xEF\xBF\xBD");
       done = p + found.size;
     }
     p += found.size;
   }
-  if (repaired) out.append(reinterpret_cast<const char*>(done), static_cast<std::size_t>(end - done));
-  return repaired;
+  out.append(reinterpret_cast<const char*>(done), static_cast<std::size_t>(end - done));
+  return true;
 }
 
 }  // namespace drapps::text
