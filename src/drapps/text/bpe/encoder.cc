@@ -127,7 +127,7 @@ bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
   std::size_t count = 0;
   const auto add = [&](std::string_view bytes) {
     if (count == kParts) {
-      for (const Part& part : parts_) out = merge_part(part, out);
+      for (const PretokenPart& part : parts_) out = merge_part(part, out);
       count = 0;
     }
     parts_[count++] = part_of(bytes);
@@ -151,7 +151,7 @@ bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
   return true;
 }
 
-Encoder::Part Encoder::part_of(std::string_view bytes) const noexcept {
+Encoder::PretokenPart Encoder::part_of(std::string_view bytes) const noexcept {
   if (bytes.size() > WordKey::kMaxSize) {
     const std::uint64_t hash = hash_bytes(bytes);
     phrases_.fetch(hash);
@@ -162,7 +162,7 @@ Encoder::Part Encoder::part_of(std::string_view bytes) const noexcept {
   return {bytes, key, words_.place_of(key)};
 }
 
-TokenId* Encoder::merge_part(const Part& part, TokenId* out) {
+TokenId* Encoder::merge_part(const PretokenPart& part, TokenId* out) {
   const bool is_short = part.bytes.size() <= WordKey::kMaxSize;
   if (const std::size_t known = is_short ? words_.find(part.key, part.place, out) : 0; known != 0) return out + known;
   const std::uint64_t hash = is_short ? hash_bytes(part.bytes) : part.key.low;

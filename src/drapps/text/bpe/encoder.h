@@ -70,7 +70,7 @@ class Encoder {
   TokenId* look_up(std::string_view pretoken, std::uint64_t hash, TokenId* out);
 
   /// Of a pretoken, what is merged by itself. Its place in a cache is fetched while the next ones are found.
-  struct Part {
+  struct PretokenPart {
     std::string_view bytes;
     WordKey key;  // of a long one, {its hash, 0}
     std::uint32_t place;
@@ -79,8 +79,8 @@ class Encoder {
   /// Writes the ids that its parts merge to; `out` becomes their end. False, and nothing done, where it has but one
   /// part.
   bool merge_parts(std::string_view pretoken, TokenId*& out);
-  Part part_of(std::string_view bytes) const noexcept;
-  TokenId* merge_part(const Part& part, TokenId* out);
+  PretokenPart part_of(std::string_view bytes) const noexcept;
+  TokenId* merge_part(const PretokenPart& part, TokenId* out);
 
   MemoryLedger* const booked_;
   bool grows_;
@@ -91,8 +91,8 @@ class Encoder {
   WordMerger word_merger_;
   WordCache words_;
   PhraseCache phrases_;
-  std::array<Part, kParts> parts_;     // of one pretoken: memory of merge_parts()
-  const std::uint8_t* end_ = nullptr;  // of the text
+  std::array<PretokenPart, kParts> parts_;  // of one pretoken: memory of merge_parts()
+  const std::uint8_t* end_ = nullptr;       // of the text
 };
 
 }  // namespace drapps::text
