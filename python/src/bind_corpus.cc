@@ -28,6 +28,7 @@
 #include "drapps/text/tokens/block_encoder.h"
 #include "python_documents.h"
 #include "shared.h"
+#include "text_column.h"
 #include "token_set.h"
 
 namespace nb = nanobind;
@@ -106,8 +107,8 @@ SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::ui
   return {value_of(Corpus::foreign(names_of(paths), sizes, std::move(listed), python_documents(read)))};
 }
 
-std::vector<std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t file, const text::Tokenizer& tokenizer,
-                                        const std::string& description) {
+nb::ndarray<nb::numpy, std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t file,
+                                                   const text::Tokenizer& tokenizer, const std::string& description) {
   const auto* const source = dynamic_cast<const text::TextSource*>(self.source.get());
   if (source == nullptr || source->sets().front().corpus == nullptr) {
     throw nb::value_error("only documents are counted");
@@ -124,15 +125,15 @@ std::vector<std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t 
                               tokenizer, packing_of(fields), file);
   }();
   if (!counts.ok()) raise_for_file(counts.error());
-  return *std::move(counts);
+  return array_of(*std::move(counts));
 }
 
-std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, std::uint64_t most_splits, std::uint32_t length,
+std::uint64_t rows_of_epoch(const Column<std::uint64_t>& counts, std::uint64_t most_splits, std::uint32_t length,
                             std::uint32_t splits, bool shuffle, std::uint64_t seed) {
   if (length == 0) throw nb::value_error("length must be at least 1");
   const std::uint32_t by_default = text::default_splits(most_splits);
   return text::rows_of_epoch(
-      counts,
+      {counts.data(), counts.size()},
       {.length = length, .splits = splits == 0 ? by_default : splits, .shuffle = shuffle, .seed = seed, .ends = true});
 }
 

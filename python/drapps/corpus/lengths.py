@@ -47,7 +47,7 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
             "blocks"
         )
     counted = _counted(source, spec)
-    counts = [count for name in source.files for count in counted[name].columns["ids"].tolist()]
+    counts = np.concatenate([counted[name].columns["ids"] for name in source.files])
     if len(counts) != source.corpus.dealt:
         raise PipelineError(
             "the files have changed while their documents were counted: open them anew"
@@ -85,7 +85,7 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
             raise DataNotFoundError(str(error)) from None
         except (OSError, ValueError) as error:
             raise PipelineError(str(error)) from None
-        columns = {"offset": np.arange(len(ids), dtype="<u8"), "ids": np.asarray(ids, "<u8")}
+        columns = {"offset": np.arange(len(ids), dtype="<u8"), "ids": ids}
         return ShardIndex((status.st_size, status.st_mtime_ns, status.st_ino), columns)
 
     what: dict[str, Any] = {

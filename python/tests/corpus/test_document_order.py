@@ -218,6 +218,8 @@ def test_what_cannot_be_read_one_by_one_is_refused(files, tokenizer, tmp_path):
     empty.write_bytes(b"\n\n\n")
     with pytest.raises(PipelineError, match="no documents"):
         one_by_one(empty, tokenizer).batch(2)
+    with pytest.raises(PipelineError, match=r"splits=4 .* 3 times 1024 documents"):
+        one_by_one(files["lines"], tokenizer, splits=4).batch(2)
 
 
 def test_bad_documents_are_named_and_left_out(tokenizer, tmp_path):

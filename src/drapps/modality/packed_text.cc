@@ -110,10 +110,13 @@ Result<std::shared_ptr<PartPlan>> PackedTextPart::plan(const std::string& name, 
     return invalid("the weights of the sources add up to " + std::to_string(total) + ", more than " +
                    std::to_string(RowDeal::kMostWeight) + "; use rounder shares");
   }
-  const std::uint64_t blocks = most_splits_of(of_text->sets().front(), *this);
-  if (sources == 1 && splits > blocks) {
-    return invalid("splits=" + std::to_string(splits) + " is more than the " + std::to_string(blocks) +
-                   " blocks that the files have; use fewer");
+  const text::TextSet& first = of_text->sets().front();
+  const std::uint64_t most_splits = most_splits_of(first, *this);
+  if (sources == 1 && splits > most_splits) {
+    const bool numbered = first.corpus != nullptr && first.corpus->index() != nullptr;
+    return invalid("splits=" + std::to_string(splits) + " is more than the " + std::to_string(most_splits) +
+                   (numbered ? " times " + std::to_string(text::Corpus::kLeastDocuments) + " documents" : " blocks") +
+                   " that the files have; use fewer");
   }
   for (const auto& [field, id] :
        {std::pair("bos", bos), std::pair("eos", eos), std::pair("pad", pad), std::pair("mask", mask)}) {

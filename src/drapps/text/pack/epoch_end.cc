@@ -106,7 +106,7 @@ Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, cons
   return counts;
 }
 
-std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, const Packing& packing) {
+std::uint64_t rows_of_epoch(std::span<const std::uint64_t> counts, const Packing& packing) {
   const std::uint64_t of_row = packing.fit == Fit::kConcatenate ? packing.length : 1;
   std::uint64_t most = 1;
   for (std::uint32_t split = 0; split < packing.splits; ++split) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "drapps/base/result.h"
@@ -24,6 +25,6 @@ Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, cons
 
 /// Rows of an epoch whose blocks, or documents by number, have so many ids or rows each; no fewer than one for each
 /// split.
-std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, const Packing& packing);
+std::uint64_t rows_of_epoch(std::span<const std::uint64_t> counts, const Packing& packing);
 
 }  // namespace drapps::text
