@@ -14,7 +14,7 @@ struct CodePoint {
   std::uint32_t size;
 };
 
-/// Bytes of the character that begins with `lead`. Requires valid UTF-8.
+/// Bytes of the character that begins with `lead`. Requires the first byte of one.
 inline std::uint32_t utf8_size(std::uint8_t lead) noexcept {
   return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }

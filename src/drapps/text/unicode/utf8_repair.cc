@@ -18,8 +18,8 @@ bool is_tail(std::uint8_t byte) noexcept { return (byte & 0xC0) == 0x80; }
 /// Requires p < end and a byte from 0x80 there. Table 3-7 of the Unicode Standard.
 Sequence sequence_at(Place p, Place end) noexcept {
   const std::uint8_t lead = *p;
-  const std::uint32_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (lead < 0xC2 || lead > 0xF4) return {1, false};
+  const std::uint32_t size = utf8_size(lead);
   std::uint8_t least = 0x80;
   std::uint8_t most = 0xBF;
   if (lead == 0xE0) least = 0xA0;
