@@ -10,6 +10,9 @@
 
 namespace drapps::text {
 
+/// About, or less in most languages: memory for ids seldom has to grow, which copies them.
+inline constexpr std::size_t kBytesOfToken = 4;
+
 /// Like a vector of ids, but what is reserved is not written before its time.
 class IdBuffer {
  public:

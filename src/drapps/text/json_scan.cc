@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "drapps/text/bpe/pair_table.h"
+#include "drapps/text/json_lists.h"
 #include "drapps/text/json_read.h"
 #include "drapps/text/refusal.h"
 
@@ -204,12 +205,37 @@ class Scanner {
   std::size_t merge_begin_ = 0;
 };
 
+/// The file with nothing in its two lists.
+std::string without_lists(std::string_view json, const JsonLists& lists) {
+  const bool in_order = lists.vocabulary_at.data() < lists.merges_at.data();
+  const std::string_view first = in_order ? lists.vocabulary_at : lists.merges_at;
+  const std::string_view second = in_order ? lists.merges_at : lists.vocabulary_at;
+  const auto at = [&](const char* place) { return static_cast<std::size_t>(place - json.data()); };
+  const std::size_t behind = at(first.data()) + first.size();
+  std::string rest(json.substr(0, at(first.data())));
+  rest += in_order ? "{}" : "[]";
+  rest += json.substr(behind, at(second.data()) - behind);
+  rest += in_order ? "[]" : "{}";
+  rest += json.substr(at(second.data()) + second.size());
+  return rest;
+}
+
 }  // namespace
 
-Result<JsonScan> scan_tokenizer_json(std::string_view json) {
+Result<JsonScan> scan_tokenizer_json_at_once(std::string_view json) {
   Scanner scanner(json.size());
   Json::sax_parse(json, &scanner);
   return scanner.take();
+}
+
+Result<JsonScan> scan_tokenizer_json(std::string_view json) {
+  auto lists = read_json_lists(json);
+  if (!lists) return scan_tokenizer_json_at_once(json);
+  auto rest = scan_tokenizer_json_at_once(without_lists(json, *lists));
+  if (!rest.ok()) return scan_tokenizer_json_at_once(json);  // for the place of what is wrong
+  lists->scan.rest = std::move(rest->rest);
+  lists->scan.has_vocabulary = lists->scan.has_merges = true;
+  return std::move(lists->scan);
 }
 
 }  // namespace drapps::text

@@ -38,4 +38,7 @@ struct JsonScan {
 /// tokenizer.
 Result<JsonScan> scan_tokenizer_json(std::string_view json);
 
+/// The same by one parser, which is slow with long lists, and knows the place of what is wrong.
+Result<JsonScan> scan_tokenizer_json_at_once(std::string_view json);
+
 }  // namespace drapps::text

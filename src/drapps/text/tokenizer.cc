@@ -10,13 +10,12 @@
 #include "drapps/exec/shared_work.h"
 #include "drapps/text/pretokenize/scan.h"
 #include "drapps/text/refusal.h"
+#include "drapps/text/shares.h"
 #include "drapps/text/unicode/utf8_repair.h"
 
 namespace drapps::text {
 namespace {
 
-/// About, or less in most languages: memory for ids seldom has to grow, which copies them.
-constexpr std::size_t kBytesOfToken = 4;
 /// Encoders that wait for the next call, each with some MiB.
 constexpr std::size_t kWaiting = 64;
 
@@ -50,55 +49,8 @@ std::size_t spaces_at_start(std::string_view text) noexcept {
   return static_cast<std::size_t>(skip_major(class_table(), p, p + text.size(), kSpace) - p);
 }
 
-std::size_t bytes_of(const std::vector<std::string_view>& texts) noexcept {
-  std::size_t total = 0;
-  for (const std::string_view text : texts) total += text.size() + 1;
-  return total;
-}
-
-/// Threads that are asked for, or that these texts are worth, of those that there are.
-std::size_t threads_for(const std::vector<std::string_view>& texts, std::size_t asked, std::size_t most) {
-  constexpr std::size_t kWorthAThread = std::size_t{128} << 10;
-  const std::size_t wanted = asked != 0 ? std::min(asked, texts.size()) : 1 + bytes_of(texts) / kWorthAThread;
-  return std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(most, 1));
-}
-
-/// Neighbouring texts for each thread, of about as many bytes: where each share begins, and the end.
-std::vector<std::size_t> shares(const std::vector<std::string_view>& texts, std::size_t threads) {
-  const std::size_t total = bytes_of(texts);
-  std::vector<std::size_t> begins{0};
-  std::size_t seen = 0;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (begins.size() < threads && seen * threads >= total * begins.size() && i > begins.back()) begins.push_back(i);
-    seen += texts[i].size() + 1;
-  }
-  begins.push_back(texts.size());
-  return begins;
-}
-
 void append(const std::vector<TokenId>& ids, IdBuffer& out) {
   out.written_to(std::copy(ids.begin(), ids.end(), out.reserve(ids.size())));
-}
-
-template <class T>
-void append(std::vector<T> more, std::vector<T>& out) {
-  out.empty() ? out.swap(more) : (void)out.insert(out.end(), more.begin(), more.end());
-}
-
-/// Appends what another thread has made of the next texts.
-void join(Tokenizer::Encoded& all, Tokenizer::Encoded part) {
-  const auto before = static_cast<std::int64_t>(all.ids.size());
-  if (before == 0) {
-    all.ids = std::move(part.ids);
-  } else {
-    const std::size_t size = part.ids.size();
-    all.ids.written_to(std::copy_n(part.ids.data(), size, all.ids.reserve(size)));
-  }
-  for (const std::int64_t end : part.offsets) all.offsets.push_back(before + end);
-  append(std::move(part.places.begins), all.places.begins);
-  append(std::move(part.places.ends), all.places.ends);
-  append(std::move(part.places.leading), all.places.leading);
-  append(std::move(part.places.trailing), all.places.trailing);
 }
 
 }  // namespace
@@ -259,27 +211,41 @@ Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options opt
   return ok_status();
 }
 
-Result<std::vector<Tokenizer::Encoded>> Tokenizer::encode_shares(Encoders& encoders,
-                                                                 const std::vector<std::string_view>& texts,
-                                                                 Options options, WorkerGroup& workers) const {
-  const std::vector<std::size_t> begins = shares(texts, encoders.size());
-  std::vector<Encoded> parts(begins.size() - 1);
-  std::vector<Status> statuses(parts.size(), ok_status());
-  std::mutex mutex;  // guards encoders
-  share_work(workers, parts.size(), parts.size() - 1, [&](std::size_t part) {
+Result<Tokenizer::Encoded> Tokenizer::encode_shares(Encoders& encoders, const std::vector<std::string_view>& texts,
+                                                    Options options, WorkerGroup& workers) const {
+  /// What a thread works with from one share to the next.
+  struct ShareWorker {
     std::unique_ptr<Encoder> encoder;
-    {
-      const std::scoped_lock lock(mutex);
-      encoder = std::move(encoders.back());
-      encoders.pop_back();
-    }
-    const Share share{texts, begins[part], begins[part + 1]};
-    statuses[part] = catching([&] { return encode_share(*encoder, share, options, parts[part]); });
-    const std::scoped_lock lock(mutex);
-    encoders.push_back(std::move(encoder));  // has room: it came from there
+    Encoded made;
+    std::thread::id of;
+  };
+  std::vector<ShareWorker> idle;
+  for (auto& encoder : encoders) idle.push_back({.encoder = std::move(encoder)});
+  const std::vector<std::size_t> begins = shares_of(texts, encoders.size());
+  const std::size_t shares = begins.size() - 1;
+  std::vector<Status> statuses(shares, ok_status());
+  JoinedShares joined(texts, shares);
+  std::mutex mutex;  // guards idle
+  share_work(workers, shares, std::min(shares, idle.size()) - 1, [&](std::size_t share) {
+    std::unique_lock lock(mutex);
+    const auto own = std::ranges::find(idle, std::this_thread::get_id(), &ShareWorker::of);
+    if (own != idle.end()) std::iter_swap(own, idle.end() - 1);
+    ShareWorker mine = std::move(idle.back());
+    idle.pop_back();
+    lock.unlock();
+    mine.of = std::this_thread::get_id();
+    const Share of{texts, begins[share], begins[share + 1]};
+    statuses[share] = catching([&] {
+      Status encoded = encode_share(*mine.encoder, of, options, mine.made);
+      if (encoded.ok()) joined.add(share, mine.made);
+      return encoded;
+    });
+    lock.lock();
+    idle.push_back(std::move(mine));  // has room: it came from there
   });
+  for (std::size_t i = 0; i < idle.size(); ++i) encoders[i] = std::move(idle[i].encoder);
   for (Status& status : statuses) DRAPPS_RETURN_IF_ERROR(std::move(status));
-  return parts;
+  return std::move(joined).take();
 }
 
 Result<Tokenizer::Encoded> Tokenizer::encode(const std::vector<std::string_view>& texts, unsigned threads,
@@ -287,17 +253,13 @@ Result<Tokenizer::Encoded> Tokenizer::encode(const std::vector<std::string_view>
   return catching([&]() -> Result<Encoded> {
     const std::size_t most = resources.workers != nullptr ? resources.threads : 1;
     auto encoders = take_encoders(threads_for(texts, threads, most), resources.memory);
-    Encoded all;
-    all.offsets.reserve(texts.size() + 1);
-    all.offsets.push_back(0);
+    Result<Encoded> all = Encoded{.offsets = {0}};
     if (encoders.size() == 1) {
-      DRAPPS_RETURN_IF_ERROR(encode_share(*encoders[0], {texts, 0, texts.size()}, options, all));
+      DRAPPS_RETURN_IF_ERROR(encode_share(*encoders[0], {texts, 0, texts.size()}, options, *all));
     } else {
-      auto parts = encode_shares(encoders, texts, options, *resources.workers);
-      if (!parts.ok()) return std::move(parts).error();
-      for (Encoded& part : *parts) join(all, std::move(part));
+      all = encode_shares(encoders, texts, options, *resources.workers);
     }
-    give_back(std::move(encoders));
+    if (all.ok()) give_back(std::move(encoders));
     return all;
   });
 }

@@ -117,8 +117,8 @@ class Tokenizer {
 
   struct TokenizerWork;
   struct Share;
-  Result<std::vector<Encoded>> encode_shares(Encoders& encoders, const std::vector<std::string_view>& texts,
-                                             Options options, WorkerGroup& workers) const;
+  Result<Encoded> encode_shares(Encoders& encoders, const std::vector<std::string_view>& texts, Options options,
+                                WorkerGroup& workers) const;
   Status encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const;
   void encode_text(TokenizerWork& work, std::string_view text) const;
   void encode_rest(TokenizerWork& work, std::string_view text) const;

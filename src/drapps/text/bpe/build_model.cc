@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "drapps/text/bpe/merger.h"
+#include "drapps/text/bpe/reached_tokens.h"
 
 namespace drapps::text {
 namespace {
@@ -60,15 +60,7 @@ BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vecto
   model.byte_pairs = byte_pairs_of(model);
   model.boundaries = Boundaries(copies);
   model.whole_by_merges = !whole_words;
-  if (!whole_words) {
-    Merger merger(model);
-    std::vector<TokenId> ids;
-    const auto led_elsewhere = [&](const TokenBytes& token) {
-      ids.resize(token.bytes.size());
-      return merger.merge(token.bytes, ids.data()) != 1 || ids[0] != token.id;
-    };
-    std::erase_if(copies, led_elsewhere);
-  }
+  if (!whole_words) keep_reached(model, copies);
   model.whole = table_of(copies);
   return model;
 }

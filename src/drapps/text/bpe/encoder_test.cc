@@ -102,6 +102,37 @@ TEST(Merger, MergesAsTheDefinitionSays) {
   }
 }
 
+TEST(Model, HasTheTokensThatItsMergesLeadTo) {
+  std::mt19937 random(11);
+  std::size_t reached = 0, long_ones = 0, others = 0;
+  for (const char* alphabet : {"ab", "abcdefgh"}) {
+    Made made = made_vocabulary(random, 300, alphabet);
+    for (int i = 0; i < 40; ++i) {  // longer than those are
+      const auto id = static_cast<TokenId>(256 + random() % (made.tokens.size() - 256));
+      const std::string both = made.tokens[id] + made.tokens[id];
+      if (std::ranges::find(made.tokens, both) != made.tokens.end()) continue;
+      made.merges.push_back({id, id, static_cast<TokenId>(made.tokens.size())});
+      made.tokens.push_back(both);
+    }
+    std::vector<TokenBytes> tokens = made.views();
+    std::erase_if(tokens, [](const TokenBytes& token) { return token.bytes == "b"; });  // a byte without an id
+    for (const std::vector<TokenBytes>& given : {made.views(), tokens}) {
+      const BpeModel model = model_of_merges(given, made.merges, false);
+      Merger merger(model);
+      for (const TokenBytes& token : given) {
+        std::vector<TokenId> ids(token.bytes.size());
+        const bool is_reached = merger.merge(token.bytes, ids.data()) == 1 && ids[0] == token.id;
+        ASSERT_EQ(model.whole.find(token.bytes), is_reached ? token.id : -1) << token.bytes;
+        ++(is_reached ? reached : others);
+        long_ones += is_reached && token.bytes.size() > 32;
+      }
+    }
+  }
+  EXPECT_GT(reached, 1000u);
+  EXPECT_GT(long_ones, 0u);
+  EXPECT_GT(others, 100u);
+}
+
 TEST(Encoder, GivesTheSameWithWarmCaches) {
   std::mt19937 random(8);
   const Made made = made_vocabulary(random, 300, "abcdef");
