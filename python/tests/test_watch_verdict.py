@@ -32,7 +32,7 @@ def making(**changes):
         "workers": 2,
         "seconds": 200.0,
         "busy_s": 195.0,
-        "parts": {("transform", "cpu"): 100.0, ("storage", "io"): 95.0},
+        "parts": {("transform", "cpu"): 70.0, ("storage", "io"): 65.0, ("decode", "cpu"): 60.0},
         "batches": spread(*[0.2] * 900),
         "samples": spread(*[0.02] * 9000),
     }
@@ -131,6 +131,31 @@ def test_a_rank_that_computes_longer_is_named_where_the_others_wait_for_it():
     assert (found.cause, found.data_bound) == ("slow-rank", False)
     assert "rank 1 computes for 100 ms a step" in found.sentence
     assert found.gain == pytest.approx(3, rel=0.05)
+
+
+def test_a_rank_that_computes_an_eighth_longer_is_named():
+    waiting = rank(stall=0.044, synchronising_s=11.0)
+    found = verdict_of([waiting, rank(stall=0.044, number=1)])
+    assert found.cause == "slow-rank" and "rank 1 computes" in found.sentence
+    even = [rank(stall=0.0, synchronising_s=seconds) for seconds in (2.0, 5.0)]
+    assert verdict_of(even).cause == "step"
+
+
+def test_the_hand_over_that_every_worker_process_takes_is_no_cause():
+    assert verdict_of([rank(stall=0.07, handover_share=0.9)]).cause == "step"
+    pauses = rank(stall=0.07, handover_share=0.9, apart={"validation": 40.0})
+    assert verdict_of([pauses]).cause == "pauses"
+    assert verdict_of([rank(stall=0.07, handover_share=0.1)]).data_bound is True
+    assert verdict_of([rank(stall=0.2, handover_share=0.9)]).cause == "hand-over"
+
+
+def test_of_two_slow_stages_the_slower_one_is_named():
+    both = {("decode", "cpu"): 110.0, ("transform", "cpu"): 85.0}
+    lines = [(99.0, "a.py:1", "blur(x)", "transform", "cpu")]
+    lines += [(50.0, "a.py:2", "load(x)", "decode", "cpu")]
+    found = verdict_of([rank(making=making(parts=both, lines=lines))])
+    assert found.cause == "decode" and "(a.py:2, load(x))" in found.sentence
+    assert verdict_of([rank()]).cause == "few-workers"
 
 
 def test_a_long_pause_now_and_then_is_no_step():

@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 from drapps.watching.stages import DATASET, STORAGE, stage_of_call, stage_of_file, stage_of_name
@@ -19,6 +19,9 @@ _PYTHON = tuple({sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdl
 FETCHES = ("torch/utils/data/_utils/fetch.py", "drapps/torch/map_job.py")  # ask the dataset
 _ANYTHING = ("__getitem__", "__getitems__", "__iter__", "__next__")  # whose class tells nothing
 _DEEPEST = 200  # frames
+_MOST_KNOWN = 1000
+
+Frames = tuple[tuple[CodeType, int | None, int], ...]
 
 
 class Place(NamedTuple):
@@ -70,24 +73,29 @@ def _stage_of_function(file: str, name: str) -> str | None:
     return stage_of_name(name.replace("<locals>.", ""))
 
 
-def text_at(frame: FrameType) -> str:
-    """What a frame is about to call or calls, as it is written; its whole line before 3.11."""
-    number = frame.f_lineno or 0  # which is None between two lines
-    line = linecache.getline(frame.f_code.co_filename, number)
-    positions = getattr(frame.f_code, "co_positions", None)
+def text_at(code: CodeType, number: int, instruction: int) -> str:
+    """What is about to be called, or is, as it is written; its whole line before 3.11."""
+    line = linecache.getline(code.co_filename, number)
+    positions = getattr(code, "co_positions", None)
     if positions is not None:
-        at = next(itertools.islice(positions(), frame.f_lasti // 2, None), None)
+        at = next(itertools.islice(positions(), max(0, instruction) // 2, None), None)
         if at is not None and None not in at and at[0] == at[1] == number:
             return line.encode()[at[2] : at[3]].decode(errors="replace").strip()
     return line.strip()
 
 
-def spots_of(frame: FrameType | None) -> Iterator[Spot]:
-    """Those of a thread of this process, from its innermost frame."""
-    while frame is not None:
-        code = frame.f_code
+def spots_of(frames: Iterable[tuple[CodeType, int | None, int]]) -> Iterator[Spot]:
+    """Those of a thread of this process, of what `frames_of` gives of it."""
+    for code, number, instruction in frames:
         name = getattr(code, "co_qualname", code.co_name)
-        yield Spot(code.co_filename, frame.f_lineno or 0, name, partial(text_at, frame))
+        at = number or 0  # which is None between two lines
+        yield Spot(code.co_filename, at, name, partial(text_at, code, at, instruction))
+
+
+def frames_of(frame: FrameType | None) -> Iterator[tuple[CodeType, int | None, int]]:
+    """Code, line and last instruction of a frame, and of those that called it."""
+    while frame is not None:
+        yield frame.f_code, frame.f_lineno, frame.f_lasti
         frame = frame.f_back
 
 
@@ -120,3 +128,22 @@ def place_of(spots: Iterable[Spot], resource: str) -> Place:
     if shown is None:
         return Place(stage or DATASET, "", "")
     return Place(stage or DATASET, f"{shown.file}:{shown.line}", shown.text()[:80])
+
+
+class Places:
+    """What `place_of` says of frames, remembered: a thread stands mostly where it stood before."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Place, Frames]] = {}
+
+    def of(self, frames: Iterable[tuple[CodeType, int | None, int]], resource: str) -> Place:
+        """Where the thread of these frames stands."""
+        frames = tuple(itertools.islice(frames, _DEEPEST))
+        key = (resource, *((id(code), instruction) for code, _, instruction in frames))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) == _MOST_KNOWN:
+                self._known.clear()
+            # The frames' code goes with it, so that no other gets its id.
+            found = self._known[key] = (place_of(spots_of(frames), resource), frames)
+        return found[0]

@@ -9,15 +9,16 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import CodeType
 from typing import Any
 
-from drapps.watching.frames import place_of, spots_of
-from drapps.watching.stages import DATASET, STORAGE
-from drapps.watching.threads import doing
+from drapps.watching.frames import Places, frames_of
+from drapps.watching.stages import DATASET, STORAGE, TRANSFORM
+from drapps.watching.threads import ThreadState, doing
 
 MEAN_S = 0.05
-_FLUSH_S = 1.0
+_FLUSH_S = 2.0
 _MOST_LINES = 400
 _MOST_OTHERS = 64
 _MOST_FAILURES = 20  # one after the other
@@ -29,16 +30,21 @@ class Watched:
     Attributes:
         phase: what it does now: ``step`` (the user's code between batches), ``next``, ``items`` or
             ``collate``; None where it is not to be looked at.
+        state: of the thread, as the kernel has it.
     """
 
     def __init__(self) -> None:
         self.ident = threading.get_ident()
         self.native_id = threading.get_native_id()
+        self.state = ThreadState(self.native_id)
         self.phase: str | None = None
 
 
 class Sampler(threading.Thread):
     """Counts in which stage and line the watched threads are.
+
+    The main thread says itself which Python code it is in. Any thread that runs none, or is another
+    one, is looked at once this thread has the interpreter.
 
     Attributes:
         counts: by phase, stage and resource, how often a thread was there.
@@ -46,13 +52,16 @@ class Sampler(threading.Thread):
     """
 
     def __init__(self, flush: Callable[[], None]) -> None:
-        """Calls `flush` about once a second. It starts nothing before `start`."""
+        """Calls `flush` every other second. It starts nothing before `start`."""
+        from drapps._core import MainThreadFrames  # which whoever watches nothing need not load
+
         super().__init__(name="drapps-watch", daemon=True)
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self.lines: Counter[tuple[str, str, str, str, str]] = Counter()
         self._watched: list[Watched] = []
         self._flush = flush
-        self._over = threading.Event()
+        self._main = MainThreadFrames()
+        self._places = Places()
         self._failures = 0
         self._random = random.Random(os.getpid())  # the user's generators are left alone
 
@@ -64,14 +73,14 @@ class Sampler(threading.Thread):
 
     def stop(self) -> None:
         """Ends the thread, which nobody waits for longer than a moment."""
-        self._over.set()
+        self._main.stop()
         if self.is_alive() and threading.current_thread() is not self:
             self.join(0.3)
 
     def run(self) -> None:
         """Looks until it is stopped; errors of its own end it, and nothing else."""
         due = time.monotonic() + _FLUSH_S
-        while not self._over.wait(MEAN_S * self._random.uniform(0.6, 1.4)):
+        while not self._main.wait(MEAN_S * self._random.uniform(0.6, 1.4)):
             done = self._tried(self.look)
             if time.monotonic() >= due:
                 done = self._tried(self._flush) and done
@@ -89,15 +98,23 @@ class Sampler(threading.Thread):
 
     def look(self) -> None:
         """Looks at each thread once."""
-        frames = sys._current_frames()
+        frames, main = sys._current_frames(), self._main.take()
         for watched in self._watched:
             phase, frame = watched.phase, frames.get(watched.ident)
+            if frame is None:  # it has ended
+                watched.state.close()
             if phase is None or frame is None:
                 continue
-            resource = doing(watched.native_id)
+            seen: Iterable[tuple[CodeType, int | None, int]]
+            if main is not None and watched.ident == threading.main_thread().ident:
+                seen, resource = main, "cpu"
+            else:
+                seen, resource = frames_of(frame), watched.state.doing()
             if phase == "next" and resource in ("lock", "wait"):
                 self._look_at_others()
-            place = place_of(spots_of(frame), resource)
+            place = self._places.of(seen, resource)
+            if seen is main and place.stage == DATASET:  # Python code of no other stage
+                place = place._replace(stage=TRANSFORM)
             self.counts[phase, place.stage, resource] += 1
             key = (phase, place.line, place.text, place.stage, resource)
             if key in self.lines or len(self.lines) < _MOST_LINES:

@@ -18,6 +18,11 @@ _FILES = (
     ("torch/multiprocessing/reductions", HANDOVER),
     ("torch/storage", HANDOVER),
     ("multiprocessing/", HANDOVER),
+    ("drapps/accelerate/resiz", TRANSFORM),
+    ("drapps/accelerate/crop", TRANSFORM),
+    ("drapps/accelerate/normaliz", TRANSFORM),
+    ("drapps/accelerate/scal", TRANSFORM),
+    ("drapps/accelerate/", DECODE),
     ("torchvision/io", DECODE),
     ("torchvision/transforms", TRANSFORM),
     ("PIL/ImageOps", TRANSFORM),
@@ -62,7 +67,7 @@ _WORDS = {
 }
 _STAGE_OF_WORD = {word: stage for stage, words in _WORDS.items() for word in words.split()}
 _SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
-_CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+_NAME = re.compile(r"[A-Za-z_][\w.]*$")
 
 
 def stage_of_file(path: str) -> str | None:
@@ -81,12 +86,22 @@ def stage_of_name(name: str) -> str | None:
 
 def stage_of_call(text: str) -> str | None:
     """Of a call as it is written, such as ``Image.open(path)``: by the name of what is called."""
-    found = _CALLED.match(text.strip())
+    found = _NAME.search(_before_arguments(text.strip()))
     if found is None:
         return None
-    called = found[1]
+    called = found[0]
     if called.endswith("Image.open"):  # reads a head, and decodes nothing yet
         return STORAGE
     if called.endswith((".sleep", ".join", ".get", ".format", ".encode")):
         return None
     return stage_of_name(called.rpartition(".")[2]) or stage_of_name(called)
+
+
+def _before_arguments(text: str) -> str:
+    """Of ``open(path).convert("RGB")`` the part ``open(path).convert``; empty for no call."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if not depth:
+            return text[:at].rstrip()
+    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
@@ -94,36 +95,60 @@ class ThreadMeter:
         return Spent(time.perf_counter(), cpu, queue, usage.ru_majflt, usage.ru_inblock * 512)
 
 
-def doing(native_id: int, idle: str = "") -> str:
-    """What another thread of this process is about, while the calling one has the interpreter.
+class ThreadState:
+    """What a thread of this process is about, read again and again."""
 
-    Args:
-        native_id: of the thread.
-        idle: ``poll``: one that polls has nothing to do, and is no ``io``.
+    def __init__(self, native_id: int) -> None:
+        """Opens files, which stay open until `close`."""
+        self._files: list[int] = []
+        with contextlib.suppress(OSError):
+            for name in ("stat", "syscall"):
+                path = f"{_PROC}/{native_id}/{name}"
+                self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
-    Returns:
-        ``cpu`` (also of one that waits for the interpreter), ``io`` (waits for a file or a socket),
-        ``sleep``, ``lock``, ``fault`` (a page is read) or ``wait`` (for something else).
-    """
-    try:
-        with open(f"{_PROC}/{native_id}/stat", "rb") as file:  # noqa: PTH123 - 20 times a second
-            state = file.read().rpartition(b") ")[2][:1]
-        if state == b"R":
+    def close(self) -> None:
+        """Nothing is known of it from here on."""
+        while self._files:
+            os.close(self._files.pop())
+
+    def doing(self, idle: str = "") -> str:
+        """What it is about, while the calling thread has the interpreter.
+
+        Args:
+            idle: ``poll``: one that polls has nothing to do, and is no ``io``.
+
+        Returns:
+            ``cpu`` (also of one that waits for the interpreter), ``io`` (waits for a file or a
+            socket), ``sleep``, ``lock``, ``fault`` (a page is read) or ``wait`` (for something
+            else, or unknown).
+        """
+        try:
+            stat, calls = self._files
+            state = os.pread(stat, 512, 0).rpartition(b") ")[2][:1]
+            if state == b"R":
+                return "cpu"
+            call, *arguments = os.pread(calls, 512, 0).split()
+        except (OSError, ValueError):
+            return "wait"
+        if call == b"running":
             return "cpu"
-        with open(f"{_PROC}/{native_id}/syscall", "rb") as file:  # noqa: PTH123
-            call, *arguments = file.read().split()
-    except (OSError, ValueError):
-        return "wait"
-    if call == b"running":
-        return "cpu"
-    if call == b"-1":
-        return "fault" if state == b"D" else "cpu"
-    resource = _RESOURCES.get(call.decode(), "io" if state == b"D" else "wait")
-    if resource == "poll":
-        return "wait" if idle == "poll" else "io"
-    if resource == "lock" and _of_interpreter(int(arguments[0], 16)):
-        return "cpu"
-    return resource
+        if call == b"-1":
+            return "fault" if state == b"D" else "cpu"
+        resource = _RESOURCES.get(call.decode(), "io" if state == b"D" else "wait")
+        if resource == "poll":
+            return "wait" if idle == "poll" else "io"
+        if resource == "lock" and _of_interpreter(int(arguments[0], 16)):
+            return "cpu"
+        return resource
+
+
+def doing(native_id: int, idle: str = "") -> str:
+    """What a thread is about, of one that is looked at once; see `ThreadState.doing`."""
+    state = ThreadState(native_id)
+    try:
+        return state.doing(idle)
+    finally:
+        state.close()
 
 
 def _of_interpreter(address: int) -> bool:

@@ -1,0 +1,58 @@
+"""Where a thread is seen to stand, and which stage that is."""
+
+import hashlib
+import time
+
+import pytest
+
+from drapps.watching.sampler import Sampler
+from drapps.watching.stages import stage_of_call
+
+
+def in_python(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        [value * 3 % 7 for value in range(200)]
+
+
+def test_python_code_between_calls_that_need_no_interpreter_is_seen():
+    data = b"x" * 300_000  # which is hashed without the GIL
+    sampler = Sampler(lambda: None)
+    sampler.start()
+    watched = sampler.watch()
+    watched.phase, spent, deadline = "items", 0.0, time.monotonic() + 60
+    begun = time.thread_time()
+    try:
+        while sum(sampler.counts.values()) < 80 and time.monotonic() < deadline:
+            before = time.thread_time()
+            in_python(0.002)
+            spent += time.thread_time() - before
+            hashlib.sha256(data).digest()
+    finally:
+        watched.phase = None
+        sampler.stop()
+    looks = sum(sampler.lines.values())
+    hashing = sum(n for key, n in sampler.lines.items() if "sha256" in key[2])
+    assert looks >= 80
+    assert hashing / looks < 2 * (1 - spent / (time.thread_time() - begun)) + 0.15
+    stages = {stage for (_, stage, resource), n in sampler.counts.items() if n > looks / 3}
+    assert stages == {"transform"}
+
+
+@pytest.mark.parametrize(
+    ("call", "stage"),
+    [
+        ("Image.open(path)", "storage"),
+        ("self.store.get(name)", None),
+        ("open(path, 'rb').read()", "storage"),
+        ('Image.open(path).convert("RGB")', None),
+        ("Image.open(io.BytesIO(data)).resize((8, 8))", "transform"),
+        ("cv2.imread(path)", "decode"),
+        ("torch.stack([part(x) for x in batch])", "collate"),
+        ("value", None),
+        ("tail)", None),
+        ("", None),
+    ],
+)
+def test_a_call_has_the_stage_of_what_is_called_last(call, stage):
+    assert stage_of_call(call) == stage
