@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drapps.corpus.mixture import TextMixture, TokenRows
 from drapps.corpus.source import TextFiles
 from drapps.corpus.spec import described
 from drapps.errors import DataNotFoundError, PipelineError
@@ -28,18 +29,45 @@ if TYPE_CHECKING:
 def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
     """Rows over all ranks, or batches of a token budget, to the last document of the longest split.
 
+    Of a mixture: to the last document of the source that needs most of them for its share, or some
+    rows further.
+
     Raises:
         DataNotFoundError: a file is not there.
         PipelineError: a file cannot be read, or what is packed has no end that can be known.
     """
+    if not isinstance(source, TextMixture):
+        return _rows_of(source, spec, spec.packing.splits)
+    if spec.packing.packing != "concatenate":
+        raise PipelineError(
+            'a pass to the end of an "epoch" of a mixture is for rows that are cut, '
+            'packing="concatenate": for others say how many'
+        )
+    # After n rows a source has had n * weight / total of them, rounded down or up.
+    total, splits = sum(source.weights), _splits_of(source, spec)
+    each = zip(source.sources, source.weights, splits, strict=True)
+    return max(-(-_rows_of(one, spec, own) * total // weight) for one, weight, own in each)
+
+
+def _splits_of(source: TextMixture, spec: PackedSpec) -> list[int]:
+    """Of each source, as a loader has them."""
+    from drapps.corpus.loader import PackedLoader
+    from drapps.resources import Resources
+
+    resources = Resources.without_cache("initial", None, None, None)
+    endless = PackedLoader(source.of_rows(None, ""), spec, resources, None)
+    stages = endless.explain().plan.stages or ()
+    return [stage["splits"] for stage in stages if stage["op"] == "read"]
+
+
+def _rows_of(source: TextSource, spec: PackedSpec, splits: int) -> int:
+    """Of one source, over all ranks."""
     from drapps import _core
 
-    packing = spec.packing
-    if not isinstance(source, TextFiles):
-        raise PipelineError(
-            'a pass to the end of an "epoch" is for documents of one source: those of a mixture do '
-            "not end together, so say how many rows or batches"
-        )
+    packing, sampler = spec.packing, spec.sampler
+    if isinstance(source, TokenRows):
+        return source.epoch_rows(packing.length, packing.labels)
+    assert isinstance(source, TextFiles)
     if source.numbered and (packing.packing == "best_fit" or packing.budget):
         raise PipelineError(
             'by best fit, and under a token budget, a pass to the end of an "epoch" is for blocks: '
@@ -52,19 +80,17 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
         raise PipelineError(
             "the files have changed while their documents were counted: open them anew"
         )
-    sampler = spec.sampler
     try:
-        rows = _core.rows_of_epoch(
+        return _core.rows_of_epoch(
             counts,
             source.corpus.most_splits,
             packing.length if packing.packing == "concatenate" else 1,
-            packing.splits,
+            splits,
             sampler.shuffle,
             sampler.seed,
         )
     except ValueError as error:
         raise PipelineError(str(error)) from None
-    return -(-rows // sampler.global_batch) * sampler.global_batch
 
 
 def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:

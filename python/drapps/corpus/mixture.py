@@ -22,11 +22,16 @@ _MOST_WEIGHT = 10_000  # RowDeal::kMostWeight
 
 
 class TextMixture(TextSource):
-    """Several sources as one; see `drapps.mixture`."""
+    """Several sources as one; see `drapps.mixture`.
+
+    Attributes:
+        sources: those that it has.
+        weights: of each, a whole number in the ratio of the shares.
+    """
 
     def __init__(self, sources: list[TextSource], shares: Any) -> None:
         """Raises PipelineError for shares that make no sense, and for a mixture of mixtures."""
-        self._sources = sources
+        self.sources = sources
         self.weights = _weights(shares)
         if not sources or len(self.weights) != len(sources):
             raise PipelineError(
@@ -38,24 +43,24 @@ class TextMixture(TextSource):
 
     def on(self, storage: EmulatedStorage) -> TextSource:
         """The same documents, the files of all sources on another storage."""
-        return TextMixture([each.on(storage) for each in self._sources], self.weights)._changed(
+        return TextMixture([each.on(storage) for each in self.sources], self.weights)._changed(
             _storage=storage
         )
 
     def by_number(self) -> TextSource:
         """The same documents, of each source read one by one."""
-        other = TextMixture([each.by_number() for each in self._sources], self.weights)
+        other = TextMixture([each.by_number() for each in self.sources], self.weights)
         return other._changed(_storage=self._storage)
 
     @property
     def paths(self) -> list[Sequence[bytes]]:
         """Of each source the files."""
-        return [each.files for each in self._sources]
+        return [each.files for each in self.sources]
 
     @property
     def sets(self) -> Sequence[_core.Corpus | _core.TokenSet]:
         """Of each source the files, opened."""
-        return [opened for each in self._sources for opened in each.sets]
+        return [opened for each in self.sources for opened in each.sets]
 
 
 class TokenRows(TextSource):
@@ -72,6 +77,11 @@ class TokenRows(TextSource):
     def by_number(self) -> TextSource:
         """The same: rows are in a random order one by one."""
         return self
+
+    def epoch_rows(self, length: int, labels: str) -> int:
+        """How many rows an epoch has of it."""
+        kind = "shifted" if labels == "shifted" else "same"
+        return len(self.sets[0].source(length, kind, False, "concatenate"))
 
     @property
     def sets(self) -> Sequence[_core.TokenSet]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import arguments
 from drapps.arguments import Bytes
+from drapps.corpus.lengths import epoch_rows
 from drapps.corpus.mixture import TextMixture, TokenRows
 from drapps.corpus.padded import LONGEST, PaddedPipeline
 from drapps.corpus.rows import TextRows
@@ -258,12 +259,18 @@ class PackedPipeline(TextRows):
     """Rows of packed tokens; made by `TextPipeline.pack`. `batch` ends the description."""
 
     def epoch_rows(self) -> int:
-        """Rows of the shortest pass that has every document of epoch 0, for ``batch(rows=…)``.
+        """Rows of a pass that has every document of epoch 0, for ``batch(rows=…)``.
 
-        Of a mixture: every document of every source.
+        Of a mixture: every document of every source. All documents are tokenised once for it, which
+        takes as long as a pass does; by best fit at every call, else what was counted is remembered
+        in the cache folder.
 
-        It reads and tokenises all documents once, which takes as long as a pass does.
+        Raises:
+            DataNotFoundError: a file is not there.
+            PipelineError: a file cannot be read.
         """
+        if self._spec.packing.packing == "concatenate":
+            return epoch_rows(self.source, self._spec)
         counted = self._sample(rank=0, world=1).batch(_COUNTED)
         for _ in counted:
             if 0 not in counted.latest_epochs():
@@ -293,7 +300,8 @@ class PackedPipeline(TextRows):
                 (``attention_mask`` 0, label -100), and the ``flags`` of a row of padding alone are
                 odd. All documents are tokenised once beforehand to know where the end is, which is
                 remembered in the cache folder. By best fit rows are then made of some MiB of text
-                at a time.
+                at a time. A mixture ends where each source has had all of its documents, with
+                whole rows: what has few for its share has come again until then.
             tokens: the same in tokens, rounded down to whole global batches.
             policy: who moves the knobs, as in `Pipeline.batch`.
             learn: a learned policy goes on learning as it runs, judged: see "Learned policies".

@@ -140,12 +140,15 @@ class TextRows:
         whole = self._sample(remainder="drop")
         self.source.sets  # noqa: B018  # so that a file that is not there is an error as such
         if isinstance(rows, str) and rows == "epoch":
-            whole = whole._packing(ends=True)
-            count: int | None = epoch_rows(self.source, whole._spec)
+            whole = whole._packing(ends=not self.source.weights)  # else all come again
+            least = whole._spec.sampler.global_batch
+            count: int | None = -(-epoch_rows(self.source, whole._spec) // least) * least
         else:
             count = None if rows is None else whole._whole_batches(rows, name)
-        also = " or tokens=" if self._spec.packing.packing in ("concatenate", "best_fit") else ""
-        of_epoch = "" if self.source.weights else f', such as {name}="epoch",'
+        packing = self._spec.packing.packing
+        also = " or tokens=" if packing in ("concatenate", "best_fit") else ""
+        has_end = packing == "concatenate" or not self.source.weights
+        of_epoch = f', such as {name}="epoch",' if has_end else ""
         source = self.source.of_rows(count, f"{name}={also}{of_epoch}")
         if learns:
             size = whole._spec.sampler.batch

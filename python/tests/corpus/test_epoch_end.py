@@ -229,14 +229,38 @@ def test_a_pass_without_an_end_has_no_length(files, tokenizer):
         rows.shard(0, 2).batch(token_budget=4000, batches=1)
 
 
+@pytest.mark.parametrize("shares", [(1, 1), (7, 3)])
+def test_a_mixture_ends_where_each_source_has_had_all_of_its_documents(files, tokenizer, shares):
+    texts = [drapps.text(file) for file in files]
+    pipeline = drapps.mixture(texts[:2], shares).pack(tokenizer, LENGTH, eos=EOS).shuffle(3)
+    loader = pipeline.batch(4, rows="epoch")
+    rows = rows_of(loader)
+    assert 0 not in loader.latest_epochs()
+    assert len(rows) == len(loader) * 4 == -(-pipeline.epoch_rows() // 4) * 4
+    assert (rows != 0).any(axis=1).all()  # no row is padding
+    shorter = pipeline.batch(1, rows=pipeline.epoch_rows() - 1 - sum(shares))
+    list(shorter)
+    assert 0 in shorter.latest_epochs()
+
+
+def test_a_mixture_with_token_shards_ends_likewise(files, tokenizer, tmp_path):
+    path = tmp_path / "ids.bin"
+    path.write_bytes((np.arange(20_000, dtype=np.uint16) % 500).tobytes())
+    parts = [drapps.text(files[0]), drapps.tokens(path, dtype="uint16", eos=499)]
+    pipeline = drapps.mixture(parts, (1, 3)).pack(tokenizer, LENGTH, eos=EOS, labels="shifted")
+    loader = pipeline.batch(2, rows="epoch")
+    list(loader)
+    assert 0 not in loader.latest_epochs()
+
+
 def test_what_has_no_known_end_is_refused(files, tokenizer):
     mixed = drapps.mixture([drapps.text(file) for file in files], (1, 1))
-    with pytest.raises(PipelineError, match="a mixture"):
-        mixed.pack(tokenizer, LENGTH, eos=EOS).batch(2, rows="epoch")
-    with pytest.raises(PipelineError, match="a mixture"):
+    with pytest.raises(PipelineError, match="of a mixture is for rows that are cut"):
+        mixed.pack(tokenizer, LENGTH, eos=EOS, packing="best_fit").batch(2, rows="epoch")
+    with pytest.raises(PipelineError, match="of a mixture is for rows that are cut"):
         mixed.tokenise(tokenizer, LENGTH, eos=EOS).batch(token_budget=4000, batches="epoch")
     endless = mixed.pack(tokenizer, LENGTH, eos=EOS).batch(2)
-    with pytest.raises(TypeError, match="say rows= or tokens= in batch"):
+    with pytest.raises(TypeError, match='such as rows="epoch", in batch'):
         len(endless)
     with pytest.raises(PipelineError, match="two ways"):
         packed(files, tokenizer).batch(2, rows="epoch", tokens=5)
