@@ -125,6 +125,30 @@ def test_injected_sleeps_are_attributed_to_their_stage(tmp_path):
     assert report.recommendation.binding in ("workers", "cores")
 
 
+def busy(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def test_cpu_time_of_training_and_preparing_is_measured():
+    torch = pytest.importorskip("torch")
+
+    class Photos(torch.utils.data.Dataset):
+        def __len__(self):
+            return 64
+
+        def __getitem__(self, index):
+            busy(0.003)
+            return torch.zeros(2)
+
+    loader = torch.utils.data.DataLoader(Photos(), batch_size=4)
+    report = drapps.analyze(loader, lambda _: busy(0.008), steps=16, seconds=0.5)
+    assert report.model["training_cpu"] == pytest.approx(0.002, rel=0.5)
+    assert report.model["loading_cpu"] == pytest.approx(0.003, rel=0.5)
+    assert report.model["machine_cores"] == report.about["machine"]["cores"]
+
+
 def test_what_cannot_be_analyzed_is_refused(monkeypatch):
     with pytest.raises(PipelineError, match="int cannot be iterated"):
         drapps.analyze(5, print)

@@ -86,6 +86,27 @@ def test_stages_in_turn_take_the_time_of_both():
     assert overlap_of(3.0, 1.0, 3.5) == pytest.approx(0.5) and overlap_of(3.0, 1.0, 9.0) == 0
 
 
+def test_loading_and_training_share_the_cores():
+    on_cpu = replace(
+        BALANCED,
+        cores=1,
+        workers=0,
+        overlap_training=0.0,
+        machine_cores=2.0,
+        training_cpu=2 / 400,  # two cores, as long as a step takes
+        loading_cpu=1 / 100,
+    )
+    assert predict(on_cpu, cache=1).throughput == pytest.approx(1 / (1 / 100 + 1 / 400))
+    beside = predict(on_cpu, cache=1, cores=2)
+    assert beside.throughput == pytest.approx(2 / (2 / 400 + 1 / 100))
+    assert beside.bottleneck == "cores" and beside.stall == pytest.approx(1 - 133.3 / 400, abs=0.01)
+    assert predict(on_cpu, cache=1, cores=4).throughput == pytest.approx(4 / (2 / 400 + 1 / 100))
+    elsewhere = replace(on_cpu, training_cpu=0.0)
+    assert predict(elsewhere, cache=1, cores=2).bottleneck == "prepare"
+    with pytest.raises(PipelineError, match="CPU times"):
+        replace(on_cpu, loading_cpu=-1.0)
+
+
 def test_batches_lie_between_two_that_were_measured():
     assert predict(BALANCED, batch=24).training == pytest.approx(24 / ((0.04 + 0.05) / 2))
     for batch in (8, 64):

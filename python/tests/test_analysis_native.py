@@ -65,3 +65,26 @@ def test_a_native_loader_is_measured_with_its_files_and_without(form, photos):
         assert prepared["kept"]["samples"] > 0 and report.model["kept_bytes"] > 0
         assert "itself, from its second pass" in " ".join(report.notes)
     assert fit(report.phases, report.about).model.to_json() == report.model
+
+
+def test_a_lifted_loader_is_measured_with_what_it_keeps_and_without(photos):
+    torchvision = pytest.importorskip("torchvision")
+    import drapps.torch
+
+    transform = torchvision.transforms.Compose(
+        [
+            torchvision.transforms.Resize(32),
+            torchvision.transforms.CenterCrop(32),
+            torchvision.transforms.ToTensor(),
+        ]
+    )
+    dataset = torchvision.datasets.ImageFolder(photos, transform)
+    loader = drapps.torch.DataLoader(dataset, batch_size=4, form="raw")
+    report = drapps.analyze(loader, lambda _: time.sleep(0.001), steps=8, seconds=0.3)
+    assert report.about["loader"]["native"] and report.about["loader"]["class"] == "DataLoader"
+    prepared, cold = report.phases["prepared"], report.phases["cold"]
+    if "unknown" in cold:
+        pytest.skip(cold["unknown"])
+    assert prepared["kept"]["samples"] > 0 and report.model["fresh"]
+    assert report.model["kept_bytes"] > 0
+    assert predict(Model.from_json(report.model), cache=1.0).fetch is None

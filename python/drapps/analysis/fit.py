@@ -90,6 +90,7 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     else:
         model = _with_fetching(model, phases, notes, there)
     measured = as_it_is["samples"] / as_it_is["seconds"]
+    model = _with_cpu(model, phases, there, measured)
     bound = predict(model).throughput
     loading = 1 / predict(model, accelerator=1e9, beside=True).throughput
     training = alone["seconds"] / alone["samples"]
@@ -112,6 +113,26 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
                 "the other down."
             )
     return Fitted(model, measured, bound, tuple(notes), trusted)
+
+
+def _with_cpu(model: Model, phases: Phases, there: float, measured: float) -> Model:
+    """The model with the CPU time of training and preparing, which share the cores.
+
+    Threads of a training that wait for work may use cores that others leave them: of what it used
+    alone no more counts than the training as it is had for it.
+    """
+    alone, prepared = phases["training"], phases["prepared"]
+    (point,) = (each for each in prepared["points"] if each["cores"] == prepared["cores"])
+    if "cpu_s" not in alone:  # of an earlier version
+        return model
+    loading = point["used"] * point["seconds"] / point["samples"]
+    training = alone["cpu_s"] / alone["samples"]
+    return replace(
+        model,
+        machine_cores=there,
+        training_cpu=max(0.0, min(training, there / measured - loading)),
+        loading_cpu=loading,
+    )
 
 
 def _rates(points: Sequence[Mapping[str, Any]], there: float) -> list[tuple[float, float]]:

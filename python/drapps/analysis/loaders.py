@@ -40,6 +40,7 @@ class Drained:
             machine's were, by whomever.
         batches: that it gave in all.
         foreign: cores that other programs used meanwhile.
+        used: cores that it used itself, of the whole time.
     """
 
     cores: float
@@ -48,6 +49,7 @@ class Drained:
     core_share: float
     batches: int
     foreign: float
+    used: float
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class AnyLoader:
         foreign = max(0.0, all_of_it - own) / spent
         scarce = all_of_it > _SCARCE * spent * cores_here()
         share = 1.0 if scarce else min(1.0, own / (spent * cores))
-        return Drained(cores, samples, at - since, share, batches, foreign)
+        return Drained(cores, samples, at - since, share, batches, foreign, own / spent)
 
     def _round(self, cores: float) -> int:
         """Batches that are made at once, with the first of which workers start."""

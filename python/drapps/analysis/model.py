@@ -5,7 +5,8 @@ share x of a dataset of D bytes and n samples in a cache that reads C bytes/s, a
 reads S bytes/s, fetching gives F(x) = n / (x D/C + (1 - x) D/S) samples/s, and training runs at
 min(F, P, G). Here it also knows loaders whose stages take turns: of two stages side by side the
 longer counts, of two in turn both do, and a measured overlap says where between these a loader is.
-Pure: it measures nothing.
+And training may need cores itself: a sample takes no less than the CPU time that all of its stages
+need, shared by all cores of the machine. Pure: it measures nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from drapps.report.base import Report
 MOST_EXTRAPOLATION = 4.0  # of the cores that were measured
 DEEP, SHALLOW, SEPARATED = 16, 4, 1.5  # queues, in batches; rates
 STAGES = ("fetch", "prepare", "training")
+_NOISE = 0.05  # of CPU times, so that preparing alone is not more than what it takes
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,9 @@ class Model:
         kept_bytes: of a sample that it keeps so; None: as many as are read.
         beside_cache: of the bytes that are not in the loader's own memory, the share that the
             system had while the training ran as it is.
+        machine_cores: that loading and training share; None where that is not known.
+        training_cpu: CPU seconds of a sample's training.
+        loading_cpu: CPU seconds of its preparing.
     """
 
     prepare: Sequence[Sequence[float]]
@@ -65,16 +70,22 @@ class Model:
     fresh: Sequence[Sequence[float]] = ()
     kept_bytes: float | None = None
     beside_cache: float = 0.0
+    machine_cores: float | None = None
+    training_cpu: float = 0.0
+    loading_cpu: float = 0.0
 
     def __post_init__(self) -> None:
         numbers = [each for pair in (*self.prepare, *self.ingest, *self.fresh) for each in pair]
         some = [self.sample_bytes, self.storage, self.requests, self.memory, self.kept_bytes]
+        some.append(self.machine_cores)
         numbers += [self.cores, *(each for each in some if each is not None)]
         if not self.prepare or not self.ingest or not all(0 < each < math.inf for each in numbers):
             raise PipelineError("a model needs rates above 0 of preparing and of training")
         shares = (self.cached, self.overlap_loading, self.overlap_training, self.beside_cache)
         if not all(0 <= each <= 1 for each in shares):
             raise PipelineError("the cached share and the overlaps of a model are from 0 to 1")
+        if not all(0 <= each < math.inf for each in (self.training_cpu, self.loading_cpu)):
+            raise PipelineError("the CPU times of a model are seconds from 0 on")
 
     @property
     def fetches(self) -> bool:
@@ -108,7 +119,8 @@ class Prediction(Report):
         prepare: samples/s of preparing alone.
         training: samples/s of the training step alone.
         throughput: samples/s of all together.
-        bottleneck: the slowest of the three: ``fetch``, ``prepare`` or ``training``.
+        bottleneck: the slowest of the three, ``fetch``, ``prepare`` or ``training``; ``cores``
+            where these together need more CPU time than there is.
         stall: share of the time in which the training waits for data, 0 to 1.
         separation: how many times as fast as the slowest stage the next is.
         honest: whether an error of at most a tenth may be expected.
@@ -149,7 +161,8 @@ def predict(
     Args:
         model: what was measured.
         cache: share of the dataset that is in memory, 0 to 1; by default as it was.
-        cores: that prepare samples; by default as many as did.
+        cores: that prepare samples; by default as many as did. More than the machine has are a
+            machine that has them.
         bandwidth: of the storage, in bytes/s; by default as measured.
         accelerator: how many times as fast the training step is.
         batch: its size; by default the first that was measured.
@@ -179,7 +192,13 @@ def predict(
     overlap = 1.0 if aside else model.overlap_training
     within = max(model.overlap_loading, 1 - model.cores / cores) if more else model.overlap_loading
     loading = together(fetch, prepare, within)
+    shared = 0.0
+    if model.machine_cores is not None:
+        there = max(model.machine_cores, cores)
+        shared = (model.training_cpu / accelerator + model.loading_cpu) / there
     step = together(loading, training, overlap)
+    is_crowded = shared > (1 + _NOISE) * step
+    step = shared if is_crowded else step
     spent = dict(zip(STAGES, (fetch, prepare, training), strict=True))
     slowest, second = sorted(spent, key=lambda stage: -spent[stage])[:2]
     separation = spent[slowest] / spent[second] if spent[second] else math.inf
@@ -190,7 +209,7 @@ def predict(
         prepare=1 / prepare,
         training=1 / training,
         throughput=1 / step,
-        bottleneck=slowest,
+        bottleneck="cores" if is_crowded else slowest,
         stall=1 - training / step,
         separation=separation,
         honest=honest,

@@ -217,7 +217,7 @@ class _Needs:
                 "lift train.py"
             )
             return "cores", action, what_if, {}
-        if self.now.bottleneck == "training":
+        if self.now.bottleneck in ("training", "cores"):
             action = (
                 "Give the machine more cores: loading and training slow each other down on these."
             )

@@ -107,6 +107,8 @@ class AnalysisReport(Report):
         if now.bottleneck == "training":
             turns = "takes turns with the steps" if self.about["in_turn"] else "its steps slow down"
             what = f"loading, which {turns}"
+        elif now.bottleneck == "cores":
+            what = "cores, which loading and training share"
         return f"Your training waits for {stall:.0%} of its time, for {what}."
 
     def __str__(self) -> str:

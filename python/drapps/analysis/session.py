@@ -283,19 +283,19 @@ class _Meter:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._samples = self.steps = 0
-        self._seconds = self._waited = 0.0
-        self._open: tuple[float, int, int, float] | None = None
+        self._seconds = self._waited = self._cpu_s = 0.0
+        self._open: tuple[float, float, int, int, float] | None = None
 
     def begins(self) -> None:
         """From now on steps count."""
         synchronise()
-        self._open = (time.perf_counter(), 0, 0, 0.0)
+        self._open = (time.perf_counter(), time.process_time(), 0, 0, 0.0)
 
     def takes(self, samples: int, waited: float) -> bool:
         """A step was done. Returns whether that is enough."""
         assert self._open is not None
-        begun, steps, size, wait = self._open
-        self._open = (begun, steps + 1, size + samples, wait + waited)
+        begun, used, steps, size, wait = self._open
+        self._open = (begun, used, steps + 1, size + samples, wait + waited)
         done, spent = self.steps + steps + 1, self._seconds + time.perf_counter() - begun
         wanted = self._plan.steps or _LEAST
         if done < wanted or (not self._plan.steps and spent < self._plan.seconds and done < _MOST):
@@ -308,8 +308,9 @@ class _Meter:
         if self._open is None:
             return
         synchronise()
-        begun, steps, samples, waited = self._open
+        begun, used, steps, samples, waited = self._open
         self._seconds += time.perf_counter() - begun
+        self._cpu_s += time.process_time() - used
         self.steps, self._samples = self.steps + steps, self._samples + samples
         self._waited += waited
         self._open = None
@@ -321,6 +322,7 @@ class _Meter:
             "steps": self.steps,
             "seconds": self._seconds,
             "waited_s": self._waited,
+            "cpu_s": self._cpu_s,
         }
 
 
