@@ -1,4 +1,4 @@
-"""Make the screenshots of the documentation, of a training that runs for them.
+"""Make the screenshots of the documentation, of trainings that run for them.
 
 ``python -m tools.screenshots`` writes docs/images/top-*.svg, at 80 columns and 24 lines.
 """
@@ -21,6 +21,7 @@ from textual.pilot import Pilot
 from drapps import MonitorError, monitor
 from drapps.top.app import Top
 from drapps.top.process_screen import ProcessScreen
+from drapps.top.ranks_screen import RanksScreen
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs/images"
@@ -40,9 +41,30 @@ while True:
 """
 
 
+# Two ranks, of which the second reads from a storage that is slow.
+RANKS = """
+import os
+import time
+import drapps
+import torch
+
+torch.distributed.init_process_group("gloo")
+rank = torch.distributed.get_rank()
+photos = drapps.image_folder("photos")
+if rank == 1:
+    photos = photos.on(drapps.emulate(latency=0.3))
+photos = photos.resize(64).center_crop(64).shuffle().shard(rank, 2)
+loader = photos.batch(4, policy="initial", cache="off")
+while True:
+    for batch in loader.torch():
+        time.sleep(0.02)
+        torch.distributed.barrier()
+"""
+
+
 @contextlib.contextmanager
-def training() -> Iterator[int]:
-    """A process that trains on photos of noise, by its number."""
+def training(script: str, ranks: int = 1) -> Iterator[list[int]]:
+    """Processes that train on photos of noise, by their numbers."""
     with tempfile.TemporaryDirectory() as folder:
         draw = np.random.default_rng(0)
         for number in range(200):
@@ -50,19 +72,28 @@ def training() -> Iterator[int]:
             path.parent.mkdir(parents=True, exist_ok=True)
             coarse = draw.integers(0, 256, (6, 8, 3), dtype=np.uint8)
             Image.fromarray(coarse).resize((500, 375)).save(path, quality=90)
-        Path(folder, "train.py").write_text(TRAINING, encoding="utf-8")
+        Path(folder, "train.py").write_text(script, encoding="utf-8")
         paths = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         environment = {
             **os.environ,
             "PATH": os.pathsep.join(paths),
             "PYTHONPATH": str(ROOT / "python"),
         }
-        process = subprocess.Popen(["python", "train.py"], cwd=folder, env=environment)
+        if ranks > 1:
+            environment |= {"WORLD_SIZE": str(ranks)}
+            environment |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29511"}
+        processes = [
+            subprocess.Popen(
+                ["python", "train.py"], cwd=folder, env={**environment, "RANK": str(rank)}
+            )
+            for rank in range(ranks)
+        ]
         try:
-            yield process.pid
+            yield [process.pid for process in processes]
         finally:
-            process.kill()
-            process.wait()
+            for process in processes:
+                process.kill()
+                process.wait()
 
 
 def moved(pid: int) -> bool:
@@ -72,6 +103,14 @@ def moved(pid: int) -> bool:
             each.explanation.decisions.last_move is not None
             for each in monitor.snapshot(pid).loaders
         )
+    except MonitorError:
+        return False
+
+
+def trains(pid: int) -> bool:
+    """Whether a loader of it has given batches for a while."""
+    try:
+        return any(each.stats.batches > 100 for each in monitor.snapshot(pid).loaders)
     except MonitorError:
         return False
 
@@ -109,14 +148,28 @@ async def shots(pid: int) -> dict[str, str]:
     return made
 
 
+async def shots_of_ranks(pids: list[int]) -> dict[str, str]:
+    """The picture of ranks, by its name."""
+    app = Top(None, 0.5)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: all(map(trains, pids)))
+        await pilot.pause(1)
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: isinstance(app.screen, RanksScreen))
+        await pilot.pause(3)
+        return {"top-ranks": app.export_screenshot()}
+
+
 def main() -> None:
     """Make them all."""
     with tempfile.TemporaryDirectory(prefix="drapps-") as runtime:
         # Nothing else that runs is shown.
         os.environ |= {"XDG_RUNTIME_DIR": runtime, "TMPDIR": runtime}
         tempfile.tempdir = None
-        with training() as pid:
+        with training(TRAINING) as (pid,):
             made = asyncio.run(shots(pid))
+        with training(RANKS, 2) as pids:
+            made |= asyncio.run(shots_of_ranks(pids))
     for name, picture in made.items():
         path = IMAGES / f"{name}.svg"
         path.write_text(FONT_FACE.sub("", picture), encoding="utf-8")
