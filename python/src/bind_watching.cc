@@ -63,6 +63,8 @@ int take_frames(void* /*unused*/) {
 /// One for each thread that looks, of which a process has one at a time.
 class MainThreadFrames {
  public:
+  MainThreadFrames() { is_pending = false; }  // whatever the process had asked for that this is a fork of
+
   /// Waits for so long, then asks where the main thread is. Returns whether it was stopped.
   bool wait(double seconds) {
     const WithoutGil released;

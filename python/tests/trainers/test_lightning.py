@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader as StockLoader  # noqa: E402
 
 from drapps.torch import DataLoader  # noqa: E402
 from python.tests.cells import cells  # noqa: E402
+from python.tests.hold_streams import wait_until  # noqa: E402
 from python.tests.trainers.samples import (  # noqa: E402
     Numbers,
     SizedStream,
@@ -169,7 +170,7 @@ def test_lightning_validates_in_the_middle_of_an_epoch_and_leaves_no_process(
     )
     del train, valid, model
     gc.collect()
-    assert set(psutil.Process().children(recursive=True)) <= before
+    wait_until(lambda: set(psutil.Process().children(recursive=True)) <= before)
 
 
 def test_lightning_predicts_in_order(lightning, classifier, kind, tmp_path):
