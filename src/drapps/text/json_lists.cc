@@ -75,7 +75,7 @@ class ListReader {
 
 /// Sets where `list` stands, which it does once, and goes back to its beginning.
 template <class List>
-bool place(List& list, std::string_view& at) {
+bool find_place(List& list, std::string_view& at) {
   return at.data() == nullptr && !list.raw_json().get(at) && !list.reset().error();
 }
 
@@ -86,12 +86,13 @@ bool read_model(ondemand::object model, JsonLists& lists) {
     if (field.unescaped_key().get(name)) return false;
     if (name == "vocab") {
       ondemand::object list;
-      if (field.value().get_object().get(list) || !place(list, lists.vocabulary_at) || !reader.read_vocabulary(list)) {
+      if (field.value().get_object().get(list) || !find_place(list, lists.vocabulary_at) ||
+          !reader.read_vocabulary(list)) {
         return false;
       }
     } else if (name == "merges") {
       ondemand::array list;
-      if (field.value().get_array().get(list) || !place(list, lists.merges_at) || !reader.read_merges(list)) {
+      if (field.value().get_array().get(list) || !find_place(list, lists.merges_at) || !reader.read_merges(list)) {
         return false;
       }
     }

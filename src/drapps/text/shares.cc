@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kShare = std::size_t{256} << 10;  // bytes of text: its ids fit into a core's second-level cache
 constexpr std::size_t kWorthAThread = std::size_t{128} << 10;
 
-std::size_t bytes_of(const std::vector<std::string_view>& texts) noexcept {
+std::size_t text_bytes(const std::vector<std::string_view>& texts) noexcept {
   std::size_t total = 0;
   for (const std::string_view text : texts) total += text.size() + 1;
   return total;
@@ -37,12 +37,12 @@ void join(Tokenizer::Encoded& all, Tokenizer::Encoded& made) {
 }  // namespace
 
 std::size_t threads_for(const std::vector<std::string_view>& texts, std::size_t asked, std::size_t most) {
-  const std::size_t wanted = asked != 0 ? std::min(asked, texts.size()) : 1 + bytes_of(texts) / kWorthAThread;
+  const std::size_t wanted = asked != 0 ? std::min(asked, texts.size()) : 1 + text_bytes(texts) / kWorthAThread;
   return std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(most, 1));
 }
 
 std::vector<std::size_t> shares_of(const std::vector<std::string_view>& texts, std::size_t threads) {
-  const std::size_t total = bytes_of(texts);
+  const std::size_t total = text_bytes(texts);
   const std::size_t shares = std::max(threads, total / kShare);
   std::vector<std::size_t> begins{0};
   std::size_t seen = 0;
@@ -55,7 +55,7 @@ std::vector<std::size_t> shares_of(const std::vector<std::string_view>& texts, s
 }
 
 JoinedShares::JoinedShares(const std::vector<std::string_view>& texts, std::size_t shares) : waiting_(shares) {
-  all_.ids.reserve(bytes_of(texts) / kBytesOfToken);
+  all_.ids.reserve(text_bytes(texts) / kBytesOfToken);
   all_.offsets.reserve(texts.size() + 1);
   all_.offsets.push_back(0);
 }

@@ -11,14 +11,14 @@
 namespace drapps::text {
 namespace {
 
-constexpr std::size_t kAtOnce = 16;
-constexpr std::size_t kLongest = 32;
+constexpr std::size_t kStepsAtOnce = 16;
+constexpr std::size_t kLongestInSteps = 32;
 
 /// The merges of one token, in steps. Each ends where it wants memory that is in no cache, which it has fetched:
 /// meanwhile others do theirs.
 class MergeSteps {
  public:
-  /// Of 2 to kLongest bytes that have ids.
+  /// Of 2 to kLongestInSteps bytes that have ids.
   void begin(const BpeModel& model, const TokenBytes& token, std::size_t number) {
     count_ = size_ = static_cast<std::uint8_t>(token.bytes.size());
     number_ = number;
@@ -85,9 +85,9 @@ class MergeSteps {
   std::uint8_t size_ = 0;
   std::uint8_t count_ = 0;  // of what is left of it
   bool is_joined_ = false;  // and its new neighbours are not looked up yet
-  std::array<TokenId, kLongest> ids_{};
-  std::array<std::int32_t, kLongest> pairs_{};
-  std::array<std::uint8_t, kLongest> next_{}, previous_{};
+  std::array<TokenId, kLongestInSteps> ids_{};
+  std::array<std::int32_t, kLongestInSteps> pairs_{};
+  std::array<std::uint8_t, kLongestInSteps> next_{}, previous_{};
 };
 
 /// Goes through tokens; those that take no steps are decided at once.
@@ -97,9 +97,9 @@ class ReachedTokens {
       : model_(model), tokens_(tokens), merger_(model), reached_(tokens.size()) {}
 
   std::vector<bool> find() && {
-    std::array<MergeSteps, kAtOnce> steps;
+    std::array<MergeSteps, kStepsAtOnce> steps;
     std::size_t busy = 0;
-    while (busy < kAtOnce && begin_next(steps[busy])) ++busy;
+    while (busy < kStepsAtOnce && begin_next(steps[busy])) ++busy;
     while (busy > 0) {
       for (std::size_t i = 0; i < busy;) {
         if (steps[i].step(model_)) {
@@ -122,7 +122,7 @@ class ReachedTokens {
       const TokenBytes& token = tokens_[next_];
       const bool all = std::ranges::all_of(
           token.bytes, [&](char byte) { return model_.byte_ids[static_cast<std::uint8_t>(byte)] >= 0; });
-      if (all && token.bytes.size() >= 2 && token.bytes.size() <= kLongest) {
+      if (all && token.bytes.size() >= 2 && token.bytes.size() <= kLongestInSteps) {
         steps.begin(model_, token, next_++);
         return true;
       }
