@@ -70,10 +70,11 @@ class MainThreadFrames {
     const WithoutGil released;
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stopped_; })) return true;
-    lock.unlock();
     if (!is_running()) return false;
     look = FrameLook::kAsked;
+    // Still locked: once stop() has returned, nothing of the interpreter is touched, which may end then.
     if (!is_pending.exchange(true) && !call_on_main_thread(main_, &take_frames)) is_pending = false;
+    lock.unlock();
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (look == FrameLook::kAsked && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
     return false;

@@ -156,6 +156,13 @@ def test_of_two_slow_stages_the_slower_one_is_named():
     found = verdict_of([rank(making=making(parts=both, lines=lines))])
     assert found.cause == "decode" and "(a.py:2, load(x))" in found.sentence
     assert verdict_of([rank()]).cause == "few-workers"
+    thirds = {("transform", "cpu"): 90.0, ("storage", "io"): 60.0, ("decode", "cpu"): 45.0}
+    assert verdict_of([rank(making=making(parts=thirds))]).cause == "few-workers"
+
+
+def test_a_long_sample_is_found_among_samples_of_two_kinds():
+    samples = spread(*[0.0001] * 740, *[0.004] * 250, *[0.5] * 10)
+    assert verdict_of([rank(making=making(samples=samples))]).cause == "stragglers"
 
 
 def test_a_long_pause_now_and_then_is_no_step():

@@ -24,8 +24,9 @@ LEAST_STEPS, LEAST_SECONDS = 20, 2.0
 
 # Work of the other ranks, as a share of that of the slowest one, up to which it is slow.
 _EVEN = 0.92
-# Share of the making from which on a stage is the cause, and not that there are too few workers.
-_STANDS_OUT = 0.42
+# Shares of the making: from which on the first stage is the cause, and not that there are too few
+# workers; and of the third one, below which the first is the slower one of two.
+_STANDS_OUT, _THIRD = 0.6, 0.2
 
 _VERBS = {
     STORAGE: "reading its samples from storage",
@@ -250,7 +251,7 @@ def _stragglers(rank: RankAccount) -> Verdict | None:
     typical = samples.quantile(0.5)
     if samples.count < 50 or typical <= 0:
         return None
-    count, seconds = samples.above(8 * typical)
+    count, seconds = samples.above(max(8 * typical, 2 * samples.quantile(0.9)))
     if not count or count > 0.05 * samples.count or seconds < 0.25 * samples.sum:
         return None
     one_in = samples.count // count
@@ -281,8 +282,9 @@ def _workers(rank: RankAccount) -> Verdict | None:
     making, machine = rank.making, rank.machine
     if not making.python or not making.parts or "num_workers" not in rank.loader:
         return None
-    stage, share = next(iter(making.stages().items()))
-    if share >= _STANDS_OUT and stage != DATASET:
+    stages = making.stages()
+    (stage, share), third = next(iter(stages.items())), [*stages.values(), 0.0, 0.0][2]
+    if (share >= _STANDS_OUT or third < _THIRD) and stage != DATASET:
         return None
     if making.workers == 0 and "num_workers" in rank.loader:
         return _with(
