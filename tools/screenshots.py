@@ -19,6 +19,7 @@ from PIL import Image
 from textual.pilot import Pilot
 
 from drapps import MonitorError, monitor
+from drapps.monitor.reports import LoaderReport
 from drapps.top.app import Top
 from drapps.top.process_screen import ProcessScreen
 from drapps.top.ranks_screen import RanksScreen
@@ -96,23 +97,22 @@ def training(script: str, ranks: int = 1) -> Iterator[list[int]]:
                 process.wait()
 
 
-def moved(pid: int) -> bool:
-    """Whether its loader has moved a knob."""
+def holds_of_one(pid: int, holds: Callable[[LoaderReport], bool]) -> bool:
+    """Whether something holds of one of its loaders."""
     try:
-        return any(
-            each.explanation.decisions.last_move is not None
-            for each in monitor.snapshot(pid).loaders
-        )
+        return any(map(holds, monitor.snapshot(pid).loaders))
     except MonitorError:
         return False
 
 
-def trains(pid: int) -> bool:
-    """Whether a loader of it has given batches for a while."""
-    try:
-        return any(each.stats.batches > 100 for each in monitor.snapshot(pid).loaders)
-    except MonitorError:
-        return False
+def moved(loader: LoaderReport) -> bool:
+    """Whether it has moved a knob."""
+    return loader.explanation.decisions.last_move is not None
+
+
+def trains(loader: LoaderReport) -> bool:
+    """Whether it has given batches for a while."""
+    return loader.stats.batches > 100
 
 
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
@@ -133,7 +133,7 @@ async def shots(pid: int) -> dict[str, str]:
     made = {}
     app = Top(pid, 0.5)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: moved(pid))
+        await until(pilot, lambda: holds_of_one(pid, moved))
         screen = app.screen
         assert isinstance(screen, ProcessScreen)
         await until(pilot, lambda: screen.snapshot is not None)
@@ -152,7 +152,7 @@ async def shots_of_ranks(pids: list[int]) -> dict[str, str]:
     """The picture of ranks, by its name."""
     app = Top(None, 0.5)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: all(map(trains, pids)))
+        await until(pilot, lambda: all(holds_of_one(pid, trains) for pid in pids))
         await pilot.pause(1)
         await pilot.press("home", "enter")
         await until(pilot, lambda: isinstance(app.screen, RanksScreen))

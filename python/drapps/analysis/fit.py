@@ -122,9 +122,9 @@ def _with_cpu(model: Model, phases: Phases, there: float, measured: float) -> Mo
     alone no more counts than the training as it is had for it.
     """
     alone, prepared = phases["training"], phases["prepared"]
-    (point,) = (each for each in prepared["points"] if each["cores"] == prepared["cores"])
     if "cpu_s" not in alone:  # of an earlier version
         return model
+    point = {each["cores"]: each for each in prepared["points"]}[prepared["cores"]]
     loading = point["used"] * point["seconds"] / point["samples"]
     training = alone["cpu_s"] / alone["samples"]
     return replace(
