@@ -32,6 +32,16 @@ def test_what_a_loader_keeps_is_neither_fetched_nor_prepared_anew():
     assert Model.from_json(MODEL.to_json()) == MODEL
 
 
+def test_a_first_pass_needs_the_cores_for_what_is_not_kept_yet():
+    facts = {"machine_cores": 2.0, "training_cpu": 1 / 500, "loading_cpu": 1 / 1000}
+    crowded = Model.from_json({**MODEL.to_json(), **facts, "storage": 1e9, "fresh_cpu": 1 / 100})
+    first, later = predict(crowded, cache=0.0), predict(crowded, cache=1.0)
+    assert first.bottleneck == "cores" and first.throughput == pytest.approx(
+        2 / (1 / 500 + 1 / 100)
+    )
+    assert later.bottleneck == "training" and later.throughput == pytest.approx(500)
+
+
 def test_what_the_system_has_in_memory_counts_for_the_training_as_it_is_alone():
     read_before = Model.from_json({**MODEL.to_json(), "beside_cache": 0.75})
     assert predict(read_before).fetch == pytest.approx(800)
@@ -86,5 +96,6 @@ def test_a_lifted_loader_is_measured_with_what_it_keeps_and_without(photos):
     if "unknown" in cold:
         pytest.skip(cold["unknown"])
     assert prepared["kept"]["samples"] > 0 and report.model["fresh"]
+    assert report.model["fresh_cpu"] > report.model["loading_cpu"] > 0
     assert report.model["kept_bytes"] > 0
     assert predict(Model.from_json(report.model), cache=1.0).fetch is None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from drapps.analysis.model import Model, overlap_of, predict, together
+from drapps.analysis.model import Model, loading_cpu_s, overlap_of, predict, together
 from drapps.errors import PipelineError
 
 _NOISE = 0.03
@@ -124,15 +124,21 @@ def _with_cpu(model: Model, phases: Phases, there: float, measured: float) -> Mo
     alone, prepared = phases["training"], phases["prepared"]
     if "cpu_s" not in alone:  # of an earlier version
         return model
-    point = {each["cores"]: each for each in prepared["points"]}[prepared["cores"]]
-    loading = point["used"] * point["seconds"] / point["samples"]
-    training = alone["cpu_s"] / alone["samples"]
-    return replace(
+    model = replace(
         model,
         machine_cores=there,
-        training_cpu=max(0.0, min(training, there / measured - loading)),
-        loading_cpu=loading,
+        loading_cpu=_cpu_s(prepared["points"], prepared["cores"]),
+        fresh_cpu=_cpu_s(prepared["fresh"], prepared["cores"]) if model.fresh else 0.0,
     )
+    training = alone["cpu_s"] / alone["samples"]
+    left = there / measured - loading_cpu_s(model, model.cached)
+    return replace(model, training_cpu=max(0.0, min(training, left)))
+
+
+def _cpu_s(points: Sequence[Mapping[str, Any]], cores: float) -> float:
+    """CPU seconds of a sample, with so many cores."""
+    point = next(each for each in points if each["cores"] == cores)
+    return float(point["used"] * point["seconds"] / point["samples"])
 
 
 def _rates(points: Sequence[Mapping[str, Any]], there: float) -> list[tuple[float, float]]:

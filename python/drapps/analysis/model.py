@@ -52,6 +52,7 @@ class Model:
         machine_cores: that loading and training share; None where that is not known.
         training_cpu: CPU seconds of a sample's training.
         loading_cpu: CPU seconds of its preparing.
+        fresh_cpu: likewise, of samples that the loader does not keep by itself.
     """
 
     prepare: Sequence[Sequence[float]]
@@ -73,6 +74,7 @@ class Model:
     machine_cores: float | None = None
     training_cpu: float = 0.0
     loading_cpu: float = 0.0
+    fresh_cpu: float = 0.0
 
     def __post_init__(self) -> None:
         numbers = [each for pair in (*self.prepare, *self.ingest, *self.fresh) for each in pair]
@@ -84,7 +86,8 @@ class Model:
         shares = (self.cached, self.overlap_loading, self.overlap_training, self.beside_cache)
         if not all(0 <= each <= 1 for each in shares):
             raise PipelineError("the cached share and the overlaps of a model are from 0 to 1")
-        if not all(0 <= each < math.inf for each in (self.training_cpu, self.loading_cpu)):
+        times = (self.training_cpu, self.loading_cpu, self.fresh_cpu)
+        if not all(0 <= each < math.inf for each in times):
             raise PipelineError("the CPU times of a model are seconds from 0 on")
 
     @property
@@ -195,7 +198,7 @@ def predict(
     shared = 0.0
     if model.machine_cores is not None:
         there = max(model.machine_cores, cores)
-        shared = (model.training_cpu / accelerator + model.loading_cpu) / there
+        shared = (model.training_cpu / accelerator + loading_cpu_s(model, cache)) / there
     step = together(loading, training, overlap)
     is_crowded = shared > (1 + _NOISE) * step
     step = shared if is_crowded else step
@@ -233,6 +236,13 @@ def _prepare_s(model: Model, cores: float, cache: float) -> float:
     if not model.fresh:
         return prepare_s(model.prepare, cores)
     return cache * prepare_s(model.prepare, cores) + (1 - cache) * prepare_s(model.fresh, cores)
+
+
+def loading_cpu_s(model: Model, cache: float) -> float:
+    """CPU seconds of preparing a sample, of which the loader keeps a share."""
+    if not model.fresh:
+        return model.loading_cpu
+    return cache * model.loading_cpu + (1 - cache) * model.fresh_cpu
 
 
 def _fetch_s(model: Model, cache: float, bandwidth: float | None) -> float:
