@@ -36,6 +36,10 @@ ACCEPTED = {
     "accelerator": {"accelerator"},
     "validation": {"pauses"},
     "logging": {"pauses"},
+    # Of tf.data, whose threads run no Python code, it is known whether it reads or computes.
+    "tf_read": {"storage"},
+    "tf_cpu": {"dataset", "decode", "transform"},
+    "tf_wait": {"step", "accelerator"},
 }
 STAGES = ("slow_read", "slow_decode", "slow_op", "python_transform", "collate")
 STALLS = (
@@ -46,9 +50,12 @@ STALLS = (
     "no_workers",
     "many_workers",
     "slow_rank_data",
+    "tf_read",
+    "tf_cpu",
 )
 MACHINE = ("quota", "memory", "foreign_load")
-NOT_BOUND = ("consumer", "small_wait", "accelerator", "validation", "logging", "slow_rank")
+SMALL = ("small_wait", "tf_wait")
+NOT_BOUND = ("consumer", *SMALL, "accelerator", "validation", "logging", "slow_rank")
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Case:
     Attributes:
         number: in its draw.
         causes: one, or two of which the one counts whose removal gains most.
-        loader: ``stock`` or ``drapps``.
+        loader: ``stock``, ``drapps`` or ``tensorflow``.
         cost: of each cause, the share of the step that it is to take.
         seed: of what is random in it.
     """
@@ -102,6 +109,7 @@ def draw(seed: int, count: int) -> list[Case]:
         cost = tuple(_cost(chance, kind) for kind in each)
         possible = all(kind in STAGES for kind in each)
         loader = "drapps" if possible and chance.random() < 0.4 else "stock"
+        loader = "tensorflow" if each[0].startswith("tf_") else loader
         cases.append(Case(number, each, loader, cost, chance.randrange(2**31)))
     return cases
 
@@ -115,7 +123,7 @@ def _each(chance: random.Random, kinds: tuple[str, ...], count: int) -> list[str
 
 
 def _cost(chance: random.Random, kind: str) -> float:
-    if kind == "small_wait":
+    if kind in SMALL:
         return chance.uniform(0.01, 0.04)
     low, high = (0.12, 0.5) if kind in NOT_BOUND else (0.06, 0.5)
     if kind == "many_workers":

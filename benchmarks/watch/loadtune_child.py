@@ -15,7 +15,8 @@ from loadtune.knobs import Knobs
 from loadtune.profiler import profile_session
 from loadtune.workload import Workload
 
-from benchmarks.watch.child import Collate, Records, spent_by
+from benchmarks.watch.child import spent_by
+from benchmarks.watch.samples import Collate, Records
 
 _WARMUP = 10
 

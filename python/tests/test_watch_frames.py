@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from drapps.watching.frames import Spot, place_of
 from drapps.watching.sampler import Sampler
 from drapps.watching.stages import stage_of_call
 
@@ -42,7 +43,7 @@ def test_python_code_between_calls_that_need_no_interpreter_is_seen():
 @pytest.mark.parametrize(
     ("call", "stage"),
     [
-        ("Image.open(path)", "storage"),
+        ("Image.open(path)", "decode"),
         ("self.store.get(name)", None),
         ("open(path, 'rb').read()", "storage"),
         ('Image.open(path).convert("RGB")', None),
@@ -56,3 +57,17 @@ def test_python_code_between_calls_that_need_no_interpreter_is_seen():
 )
 def test_a_call_has_the_stage_of_what_is_called_last(call, stage):
     assert stage_of_call(call) == stage
+
+
+@pytest.mark.parametrize(
+    ("call", "resource", "stage"),
+    [
+        ("Image.open(path)", "cpu", "decode"),
+        ("Image.open(path)", "io", "storage"),
+        ("cv2.imread(path)", "fault", "storage"),
+        ("blur(picture)", "io", "transform"),
+    ],
+)
+def test_decoding_that_waits_for_bytes_is_storage(call, resource, stage):
+    spot = Spot("/home/user/train.py", 1, "load", lambda: call)
+    assert place_of([spot], resource).stage == stage

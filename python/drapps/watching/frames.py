@@ -11,7 +11,14 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from drapps.watching.stages import DATASET, STORAGE, stage_of_call, stage_of_file, stage_of_name
+from drapps.watching.stages import (
+    DATASET,
+    DECODE,
+    STORAGE,
+    stage_of_call,
+    stage_of_file,
+    stage_of_name,
+)
 
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
 _OURS = str(Path(__file__).resolve().parents[1]) + "/"
@@ -104,7 +111,8 @@ def place_of(spots: Iterable[Spot], resource: str) -> Place:
 
     Args:
         spots: the functions that it is in, the innermost first.
-        resource: as `threads.doing` gives it; what waits for I/O in no stage is storage.
+        resource: as `threads.doing` gives it; what waits for I/O in no stage, or while it decodes,
+            is storage.
     """
     stage: str | None = None
     user: Spot | None = None
@@ -122,7 +130,7 @@ def place_of(spots: Iterable[Spot], resource: str) -> Place:
             user = spot
         if stage is not None and user is not None:
             break
-    if resource in ("io", "fault") and stage in (None, DATASET):
+    if resource in ("io", "fault") and stage in (None, DATASET, DECODE):
         stage = STORAGE
     shown = user or innermost
     if shown is None:

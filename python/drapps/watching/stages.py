@@ -1,6 +1,6 @@
 """Which stage of loading a piece of code belongs to, by its file and its name.
 
-What is blocked in a read, whatever its name, is storage; see `frames.py`.
+What waits for bytes, in no stage or while it decodes, is storage; see `frames.py`.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def stage_of_call(text: str) -> str | None:
     if found is None:
         return None
     called = found[0]
-    if called.endswith("Image.open"):  # reads a head, and decodes nothing yet
-        return STORAGE
+    if called.endswith("Image.open"):  # parses a head
+        return DECODE
     if called.endswith((".sleep", ".join", ".get", ".format", ".encode")):
         return None
     return stage_of_name(called.rpartition(".")[2]) or stage_of_name(called)
