@@ -92,7 +92,7 @@ def loader_of(case: dict[str, Any], rank: int) -> Any:
     if case["loader"] == "tensorflow":
         from benchmarks.watch import tf_data
 
-        return tf_data.batches(spent, case)
+        return tf_data.Batches(spent, case)
     options: dict[str, Any] = {"prefetch_factor": prefetch} if workers else {}
     if "many_workers" in case["causes"]:
         options["worker_init_fn"] = polls
@@ -191,7 +191,8 @@ def main() -> None:
         done[0] = time.perf_counter() > end
         if group:
             torch.distributed.all_reduce(done)
-    del batches  # so that TensorFlow makes none while the interpreter ends
+    if case["loader"] == "tensorflow":
+        batches.close()
     print(json.dumps({"steps": steps}), flush=True)
     if group:
         torch.distributed.destroy_process_group()

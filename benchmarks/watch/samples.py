@@ -29,19 +29,25 @@ _PAGES = 64
 
 
 class Store:
-    """Answers each request after some seconds, from a thread of its own in each process."""
+    """Answers a request after some seconds, from a thread of its own in each process."""
 
     def __init__(self) -> None:
         self._pid = 0
+        self._owed = 0.0
 
-    def get(self, seconds: float) -> bytes:
-        """Some bytes, after so long."""
+    def get(self, seconds: float) -> None:
+        """Waits for some bytes; what it takes too long is left out the next times."""
+        self._owed += seconds
+        if self._owed <= 0:
+            return
+        begun = time.perf_counter()
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._asks, answers = socket.socketpair()
             threading.Thread(target=self._serve, args=(answers,), daemon=True).start()
-        self._asks.sendall(f"{seconds:.9f}\n".encode())
-        return self._asks.recv(64)
+        self._asks.sendall(f"{self._owed:.9f}\n".encode())
+        self._asks.recv(64)
+        self._owed -= time.perf_counter() - begun
 
     def _serve(self, answers: socket.socket) -> None:
         for line in answers.makefile("r"):
@@ -91,15 +97,25 @@ def polls(worker: int) -> None:
 
 
 _owed: Counter[str] = Counter()  # CPU seconds, by what is to take them
+_each: dict[str, float] = {}  # CPU seconds that it took once
 
 
 def repeated(what: str, work: Callable[[], Any], seconds: float) -> None:
-    """Works for so much CPU time; what it takes too long is left out the next times."""
+    """Works for so much CPU time; what it takes too long or too short is made good the next times.
+
+    The CPU time is not asked for each time: Linux may switch to another thread where it is asked,
+    such as one that then looks what this one is about.
+    """
     _owed[what] += seconds
-    while _owed[what] > 0:
-        begun = time.thread_time()
+    times = round(_owed[what] / _each.get(what, seconds))
+    if times <= 0:
+        return
+    begun = time.thread_time()
+    for _ in range(times):
         work()
-        _owed[what] -= time.thread_time() - begun
+    spent = time.thread_time() - begun
+    _owed[what] -= spent
+    _each[what] = spent / times
 
 
 def pixels(data: bytes) -> bytes:

@@ -78,7 +78,8 @@ def test_a_training_that_computes_does_not_wait(tmp_path):
 def test_without_workers_the_process_itself_is_looked_at(tmp_path):
     done, report = watched(script(workers=0, STEP=0.01, READ=0.01), tmp_path)
     assert done.returncode == 0
-    assert report["verdict"] in ("storage", "no-workers") and "num_workers=" in report["action"]
+    assert report["verdict"] == "no-workers" and "num_workers=" in report["action"]
+    assert "reading its samples from storage" in report["sentence"]
     assert report["stages"]["storage"] > 0.8
     assert report["ranks"][0]["workers"] == 0
 

@@ -160,6 +160,16 @@ def test_of_two_slow_stages_the_slower_one_is_named():
     assert verdict_of([rank(making=making(parts=thirds))]).cause == "few-workers"
 
 
+def test_what_no_worker_does_is_done_by_one_whatever_is_slow():
+    alone = making(workers=0, parts={("decode", "cpu"): 195.0})
+    found = verdict_of([rank(making=alone)])
+    assert found.cause == "no-workers" and "100% of that is spent decoding" in found.sentence
+    assert found.action.startswith("Set num_workers=")
+    assert verdict_of([rank(making=alone, machine={"cores": 1.0})]).cause == "decode"
+    waits = making(workers=0, parts={("storage", "io"): 195.0})
+    assert verdict_of([rank(making=waits, machine={"cores": 1.0})]).cause == "no-workers"
+
+
 def test_a_long_sample_is_found_among_samples_of_two_kinds():
     samples = spread(*[0.0001] * 740, *[0.004] * 250, *[0.5] * 10)
     assert verdict_of([rank(making=making(samples=samples))]).cause == "stragglers"

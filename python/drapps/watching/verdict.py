@@ -277,29 +277,44 @@ def _prefetch(rank: RankAccount) -> Verdict | None:
     return _with(rank, "prefetch", said, f"Set prefetch_factor={max(4, 2 * depth)}.")
 
 
-def _workers(rank: RankAccount) -> Verdict | None:
+def _no_workers(rank: RankAccount) -> Verdict | None:
+    """Whatever is slow, another process does it beside the steps; a core is free for that."""
+    making, machine = rank.making, rank.machine
+    if making.workers or not _in_python(rank) or (machine["cores"] < 2 and _blocked(making) < 0.5):
+        return None
+    stage, share = next(iter(making.stages().items()))
+    said = (
+        f"{_begin(rank)}: it makes each batch itself, between two steps; {share:.0%} of that is "
+        f"spent {_VERBS[stage]}{_where(making, stage)}."
+    )
+    action = f"Set num_workers={_workers_wanted(rank)}, so that it is done beside the steps."
+    return _with(rank, "no-workers", said, action)
+
+
+def _few_workers(rank: RankAccount) -> Verdict | None:
     """Sound stages, none of which stands out, in too few processes while cores are free."""
     making, machine = rank.making, rank.machine
-    if not making.python or not making.parts or "num_workers" not in rank.loader:
+    if not making.workers or not _in_python(rank):
         return None
     stages = making.stages()
     (stage, share), third = next(iter(stages.items())), [*stages.values(), 0.0, 0.0][2]
     if (share >= _STANDS_OUT or third < _THIRD) and stage != DATASET:
         return None
-    if making.workers == 0 and "num_workers" in rank.loader:
-        return _with(
-            rank,
-            "no-workers",
-            f"{_begin(rank)}: it makes each batch itself, between two steps{_where(making)}.",
-            f"Set num_workers={max(1, int(machine['cores']) - 1)}, so that others do it meanwhile.",
-        )
-    blocked = 1 - making.share(resource="cpu") - making.share(resource="core")
     own = (machine["own_cpu_s"] + machine["workers_cpu_s"]) / max(1e-9, machine["seconds"])
-    if own > 0.85 * machine["cores"] and blocked < 0.5:
+    if own > 0.85 * machine["cores"] and _blocked(making) < 0.5:
         return None
-    wanted = _workers_wanted(rank)
     said = f"{_begin(rank)}: {making.workers} workers are too few, and busy all the time."
-    return _with(rank, "few-workers", said, f"Set num_workers={wanted}.")
+    return _with(rank, "few-workers", said, f"Set num_workers={_workers_wanted(rank)}.")
+
+
+def _in_python(rank: RankAccount) -> bool:
+    """Whether samples are made by Python code, in as many processes as the loader says."""
+    return rank.making.python and bool(rank.making.parts) and "num_workers" in rank.loader
+
+
+def _blocked(making: MakingAccount) -> float:
+    """The share of the making in which no core would help."""
+    return 1 - making.share(resource="cpu") - making.share(resource="core")
 
 
 def _slow_stage(rank: RankAccount) -> Verdict | None:
@@ -313,10 +328,7 @@ def _slow_stage(rank: RankAccount) -> Verdict | None:
     said = f"{_begin(rank)}: {share:.0%} of the loading is spent {_VERBS[stage]}"
     said += f"{_where(making, stage)}."
     own = _OWN_ACTIONS if rank.loader.get("kind") == "drapps" else {}
-    action = own.get(stage, _STAGE_ACTIONS[stage])
-    if making.workers == 0 and "num_workers" in rank.loader:
-        action = f"Set num_workers={_workers_wanted(rank)}, so that it is done beside the steps."
-    return _with(rank, stage, said, action)
+    return _with(rank, stage, said, own.get(stage, _STAGE_ACTIONS[stage]))
 
 
 def _unclear(rank: RankAccount) -> Verdict:
@@ -335,7 +347,8 @@ RULES: tuple[Rule, ...] = (
     _handover,
     _stragglers,
     _prefetch,
-    _workers,
+    _no_workers,
+    _few_workers,
     _slow_stage,
     _unclear,
 )
