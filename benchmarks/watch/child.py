@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from benchmarks.watch.samples import POLLS, Collate, Records, polls
+from benchmarks.watch.samples import POLLS, Collate, Records, own_s, polls
 from drapps.watching.device import EmulatedDevice
 from drapps.watching.machine import cores
 
@@ -58,7 +58,7 @@ def spent_by(case: dict[str, Any], rank: int) -> tuple[dict[str, float], int, in
         elif cause == "no_workers":
             workers = 0
             for other in ("read", "decode", "blur"):
-                spent[other] = step * cost / (1 - cost) / 3 / batch
+                spent[other] = _waited(case, cost) / 3 / batch
         elif cause == "many_workers":
             # What their polling leaves of the cores makes batches too slowly; as many workers as
             # cores would make them in time.
@@ -68,7 +68,7 @@ def spent_by(case: dict[str, Any], rank: int) -> tuple[dict[str, float], int, in
         elif cause == "tf_wait":
             spent = {"decode": (step * cost / (1 - cost)) / batch}
         elif cause == "small_wait":
-            workers, spent = 0, {"decode": step * cost / (1 - cost) / batch}
+            workers, spent = 0, {"decode": _waited(case, cost) / batch}
         elif cause == "accelerator":
             workers, spent = 0, {"decode": step * cost / batch}  # which the device hides
         elif cause in ("quota", "foreign_load"):
@@ -86,8 +86,15 @@ def spent_by(case: dict[str, Any], rank: int) -> tuple[dict[str, float], int, in
     return spent, workers, prefetch
 
 
+def _waited(case: dict[str, Any], cost: float) -> float:
+    """What a batch is to take that is made between two steps, without what it takes anyway."""
+    return max(0.0, case["step_s"] * cost / (1 - cost) - case.get("own_s", 0.0))
+
+
 def loader_of(case: dict[str, Any], rank: int) -> Any:
     """The loader of the training."""
+    if case["causes"][0] in ("no_workers", "small_wait"):
+        case["own_s"] = own_s(case["batch"], case["step_s"])
     spent, workers, prefetch = spent_by(case, rank)
     if case["loader"] == "tensorflow":
         from benchmarks.watch import tf_data

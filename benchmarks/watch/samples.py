@@ -11,6 +11,7 @@ import mmap
 import os
 import random
 import socket
+import statistics
 import tempfile
 import threading
 import time
@@ -26,6 +27,7 @@ from torch.utils.data import Dataset
 POLLS, _PERIOD_S = 1 / 8, 0.02  # of a core, that each poll takes beside its worker's samples
 _MAPPED = 4 << 30  # bytes of a file, more than the memory that there is
 _PAGES = 64
+_ROUNDS = 15
 
 
 class Store:
@@ -176,3 +178,14 @@ class Collate:
         if self.seconds:
             repeated("collate", in_python, self.seconds)
         return torch.stack(samples)
+
+
+def own_s(batch: int, pause: float) -> float:
+    """Seconds that a batch takes of which nothing is wanted, each behind a pause."""
+    records, collate, taken = Records({}, {}), Collate(0.0), []
+    for _ in range(_ROUNDS):
+        time.sleep(pause)
+        begun = time.perf_counter()
+        collate([records[number] for number in range(batch)])
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)

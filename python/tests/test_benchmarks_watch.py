@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.watch import child, rivals, scenario
+from benchmarks.watch import child, rivals, samples, scenario
 from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, SMALL, Case, draw
 
 
@@ -52,6 +52,24 @@ def test_as_many_workers_as_cores_would_do_where_there_are_too_many(monkeypatch)
         assert workers == 8
         assert (2 - workers * child.POLLS) / making < 1 / case["step_s"]
         assert (2 - 2 * child.POLLS) / making > 0.95 / case["step_s"]
+
+
+def test_what_a_batch_takes_anyway_is_no_wait():
+    case = Case(0, ("no_workers",), "stock", (0.2,), 1).described()
+    spent, workers, _ = child.spent_by(case | {"own_s": 0.004}, 0)
+    assert workers == 0 and 8 * sum(spent.values()) == pytest.approx(0.01 - 0.004)
+
+
+def test_work_that_takes_too_long_once_is_left_out_the_next_times(monkeypatch):
+    clock = [0.0]
+
+    def work():
+        clock[0] += 0.003
+
+    monkeypatch.setattr(samples.time, "thread_time", lambda: clock[0])
+    for _ in range(100):
+        samples.repeated("test", work, 0.001)
+    assert clock[0] == pytest.approx(0.1, abs=0.003)
 
 
 def test_memory_that_runs_out_has_its_share_of_each_batch():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drapps.watching.account import MakingAccount, RankAccount
+from drapps.watching.account import MakingAccount, RankAccount, _handover_share
 from drapps.watching.criterion import Criterion
 from drapps.watching.times import Spread, Timeline
 from drapps.watching.verdict import RULES, verdict_of
@@ -147,6 +147,13 @@ def test_the_hand_over_that_every_worker_process_takes_is_no_cause():
     assert verdict_of([pauses]).cause == "pauses"
     assert verdict_of([rank(stall=0.07, handover_share=0.1)]).data_bound is True
     assert verdict_of([rank(stall=0.2, handover_share=0.9)]).cause == "hand-over"
+
+
+def test_a_batch_that_comes_late_is_not_waited_for_where_its_worker_is_never_idle():
+    late = {"handover_s": 3.0, "making_s": 1.0}
+    assert _handover_share(late, making(busy_s=199.0)) == 0.0
+    assert _handover_share(late, making(busy_s=100.0)) == 0.75
+    assert _handover_share({"handover_s": 0.0, "making_s": 0.0}, making()) is None
 
 
 def test_of_two_slow_stages_the_slower_one_is_named():

@@ -58,21 +58,32 @@ OTHERS = [
 ]
 
 
+def _named(*kinds: str) -> list[str]:
+    """Test files of these kinds that no list above has."""
+    paths = [path for kind in kinds for path in sorted((ROOT / "python/tests").glob(f"{kind}*.py"))]
+    found = [str(path.relative_to(ROOT)) for path in paths]
+    return [path for path in found if path not in {*PROCESSES, *STATES, *TRAINERS, *OTHERS}]
+
+
 # What watches a run and decides, and what it watches: budgets, storages, traces, scenarios.
-CONTROL = [
-    str(path.relative_to(ROOT))
-    for kind in (
-        "calibration",
-        "hold",
-        "policy",
-        "scenario",
-        "simulation",
-        "stats",
-        "storage",
-        "trace",
-    )
-    for path in sorted((ROOT / "python/tests").glob(f"test_{kind}*.py"))
-]
+CONTROL = _named(
+    "test_calibration",
+    "test_hold",
+    "test_policy",
+    "test_scenario",
+    "test_simulation",
+    "test_stats",
+    "test_storage",
+    "test_trace",
+)
+# What says where a training stalls, and what would help.
+DIAGNOSIS = ["python/tests/monitor"]
+DIAGNOSIS += _named("test_analysis", "test_analyze", "test_benchmarks", "test_doctor", "test_watch")
+TEXT = ["python/tests/text", "python/tests/tokens", "python/tests/corpus"]
+TEXT += _named("test_tokenizer")
+PICTURES = _named(
+    "test_accelerate", "test_augment", "test_decode", "test_demo", "test_large_pictures"
+)
 
 
 def packages(run: Run) -> None:
@@ -93,13 +104,29 @@ def lint(run: Run) -> None:
 
 def python(run: Run) -> None:
     """Test the Python package."""
-    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *TRAINERS, *OTHERS, *CONTROL]
+    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *TRAINERS, *OTHERS]
+    apart += [*CONTROL, *DIAGNOSIS, *TEXT, *PICTURES]
     run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart), **FORKS)
 
 
 def control(run: Run) -> None:
     """Test what watches a run and decides: budgets, storages, policies, traces, scenarios."""
     run.pytest(*CONTROL)
+
+
+def diagnosis(run: Run) -> None:
+    """Test what says where a training stalls: watch, analyze, top, doctor, benchmarks."""
+    run.pytest(*DIAGNOSIS, **FORKS)
+
+
+def text(run: Run) -> None:
+    """Test tokenizers, documents, and the rows that they are packed into."""
+    run.pytest(*TEXT, **FORKS)
+
+
+def pictures(run: Run) -> None:
+    """Test decoding, and what is answered natively while Python code makes samples."""
+    run.pytest(*PICTURES, **FORKS)
 
 
 def frameworks(run: Run) -> None:

@@ -14,6 +14,7 @@ from drapps.watching.times import Spread
 Facts = Mapping[str, Any]
 Parts = dict[tuple[str, str], float]  # seconds by stage and resource
 
+_IDLE = 0.1  # of the workers' time
 # Lanes of this package's native loaders, by stage.
 _LANES = {
     "fetch": STORAGE,
@@ -92,8 +93,8 @@ class RankAccount:
         exposed_s: waits in which the device had nothing to do, of all steps.
         waits: all waits.
         waited_steps: steps with a wait of a millisecond or more.
-        handover_share: of the exposed waits, what came behind the making of a batch; None where
-            that is not known.
+        handover_share: of the exposed waits, what came behind the making of a batch, where workers
+            had time for more; None where that is not known.
         queue_s: of the waits, those in which the training itself waited for a core.
         device_busy: of the steps, those at whose end the device still worked; None without one.
         apart: seconds between steps that are no part of them: ``validation``, ``checkpoint``.
@@ -176,7 +177,7 @@ def _rank(process: Facts, workers: Sequence[Facts]) -> RankAccount:
     ]
     seen = process["seen"]
     known = base["device"]["known"]
-    handed = base["handover_s"] + base["making_s"]
+    making = _native(process, base) or _making(process, workers) or _asked(process, base)
     step_s = base["body"]["sum"]
     in_step = sum(count for phase, _, _, count in seen["counts"] if phase == "step")
     lines = [
@@ -200,19 +201,31 @@ def _rank(process: Facts, workers: Sequence[Facts]) -> RankAccount:
         exposed_s=sum(each["exposed"]["sum"] for each in beside),
         waits=Spread.of(base["waits"]),
         waited_steps=base["waited_steps"],
-        handover_share=base["handover_s"] / handed if handed > 0 else None,
+        handover_share=_handover_share(base, making),
         queue_s=base["queue_s"],
         device_busy=base["device"]["busy"] / known if known else None,
         apart=base["apart"],
         starts=base["starts"],
         gaps=base["gaps"],
-        making=_native(process, base) or _making(process, workers) or _asked(process, base),
+        making=making,
         synchronising_s=step_s * synchronised / max(1, in_step),
         step_lines=lines,
         machine=process["machine"] | {"workers_cpu_s": _cpu_of(workers)},
         timeline=base["timeline"],
         grown_bytes_per_hour=_growth([process, *workers]),
     )
+
+
+def _handover_share(base: Facts, making: MakingAccount) -> float | None:
+    """Workers that are never idle set the pace by their making, however late each batch comes.
+
+    It comes late where Python code runs: the thread that sends it waits for the interpreter.
+    """
+    known = base["handover_s"] + base["making_s"]
+    if known <= 0:
+        return None
+    busy = making.workers and making.idle_share < _IDLE
+    return 0.0 if busy else float(base["handover_s"] / known)
 
 
 def _synchronises(text: str) -> bool:

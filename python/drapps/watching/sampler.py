@@ -18,7 +18,7 @@ from drapps.watching.stages import DATASET, STORAGE, TRANSFORM
 from drapps.watching.threads import ThreadState, doing
 
 MEAN_S = 0.05
-_FLUSH_S = 2.0
+_FIRST_FLUSH_S, _FLUSH_S = 0.5, 4.0
 _MOST_LINES = 400
 _MOST_OTHERS = 64
 _MOST_FAILURES = 20  # one after the other
@@ -52,7 +52,7 @@ class Sampler(threading.Thread):
     """
 
     def __init__(self, flush: Callable[[], None]) -> None:
-        """Calls `flush` every other second. It starts nothing before `start`."""
+        """Calls `flush` every four seconds, at first more often. It looks once it was started."""
         from drapps._core import MainThreadFrames  # which whoever watches nothing need not load
 
         super().__init__(name="drapps-watch", daemon=True)
@@ -79,12 +79,14 @@ class Sampler(threading.Thread):
 
     def run(self) -> None:
         """Looks until it is stopped; errors of its own end it, and nothing else."""
-        due = time.monotonic() + _FLUSH_S
+        pause = _FIRST_FLUSH_S
+        due = time.monotonic() + pause
         while not self._main.wait(MEAN_S * self._random.uniform(0.6, 1.4)):
             done = self._tried(self.look)
             if time.monotonic() >= due:
                 done = self._tried(self._flush) and done
-                due = time.monotonic() + _FLUSH_S
+                pause = min(_FLUSH_S, 2 * pause)
+                due = time.monotonic() + pause
             self._failures = 0 if done else self._failures + 1
             if self._failures == _MOST_FAILURES:
                 return

@@ -124,17 +124,18 @@ class ThreadState:
         """
         try:
             stat, calls = self._files
-            state = os.pread(stat, 512, 0).rpartition(b") ")[2][:1]
-            if state == b"R":
-                return "cpu"
             call, *arguments = os.pread(calls, 512, 0).split()
+            if call == b"running":
+                return "cpu"
+            resource = _RESOURCES.get(call.decode())
+            if resource is None:  # of no such call, or in none
+                state = os.pread(stat, 512, 0).rpartition(b") ")[2][:1]
         except (OSError, ValueError):
             return "wait"
-        if call == b"running":
-            return "cpu"
-        if call == b"-1":
-            return "fault" if state == b"D" else "cpu"
-        resource = _RESOURCES.get(call.decode(), "io" if state == b"D" else "wait")
+        if resource is None:
+            if call == b"-1":
+                return "fault" if state == b"D" else "cpu"
+            return "io" if state == b"D" else "wait"
         if resource == "poll":
             return "wait" if idle == "poll" else "io"
         if resource == "lock" and _of_interpreter(int(arguments[0], 16)):

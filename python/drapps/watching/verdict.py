@@ -18,7 +18,7 @@ from drapps.watching.stages import COLLATE, DATASET, DECODE, HANDOVER, STORAGE, 
 # Waits of 1 to 5 % are in every training, and nothing that is done about them shows. Of those in
 # which a batch that is ready is handed over by a worker process, a millisecond or two each, twice
 # as much.
-LEAST_STALL = 0.055
+LEAST_STALL = 0.06
 LEAST_HANDOVER = 2 * LEAST_STALL
 LEAST_STEPS, LEAST_SECONDS = 20, 2.0
 
