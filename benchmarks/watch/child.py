@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from benchmarks.watch.cases import SMALL
 from benchmarks.watch.samples import POLLS, Collate, Records, own_s, polls
 from drapps.watching.device import EmulatedDevice
 from drapps.watching.machine import cores
@@ -65,9 +66,7 @@ def spent_by(case: dict[str, Any], rank: int) -> tuple[dict[str, float], int, in
             workers = int(_MANY * cores())
             left = cores() - workers * POLLS
             spent["decode"] = left * making / batch
-        elif cause == "tf_wait":
-            spent = {"decode": (step * cost / (1 - cost)) / batch}
-        elif cause == "small_wait":
+        elif cause in SMALL:
             workers, spent = 0, {"decode": _waited(case, cost) / batch}
         elif cause == "accelerator":
             workers, spent = 0, {"decode": step * cost / batch}  # which the device hides
