@@ -149,6 +149,11 @@ def test_the_hand_over_that_every_worker_process_takes_is_no_cause():
     assert verdict_of([rank(stall=0.2, handover_share=0.9)]).cause == "hand-over"
 
 
+def test_one_worker_is_one():
+    assert "1 worker is too few" in verdict_of([rank(making=making(workers=1))]).sentence
+    assert "2 workers are too few" in verdict_of([rank()]).sentence
+
+
 def test_a_batch_that_comes_late_is_not_waited_for_where_its_worker_is_never_idle():
     late = {"handover_s": 3.0, "making_s": 1.0}
     assert _handover_share(late, making(busy_s=199.0)) == 0.0

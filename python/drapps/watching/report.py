@@ -152,7 +152,8 @@ def _rows_of(rank: RankReport, several: bool) -> Iterator[tuple[str, str]]:
     if rank.hidden_s > 0.01 * max(1e-9, rank.wait_s):
         yield "", f"{seconds(rank.hidden_s)} of waits hidden behind the device's work"
     if rank.workers:
-        yield "", f"{rank.workers} workers, {rank.idle_share:.0%} of the time idle"
+        workers = "1 worker" if rank.workers == 1 else f"{rank.workers} workers"
+        yield "", f"{workers}, {rank.idle_share:.0%} of the time idle"
     apart = [f"{what} {seconds(spent)}" for what, spent in rank.apart.items()]
     apart += [f"start {seconds(rank.start_s)}", f"gaps between passes {seconds(rank.gaps_s)}"]
     yield "", f"apart from steps: {', '.join(apart)}"

@@ -303,7 +303,8 @@ def _few_workers(rank: RankAccount) -> Verdict | None:
     own = (machine["own_cpu_s"] + machine["workers_cpu_s"]) / max(1e-9, machine["seconds"])
     if own > 0.85 * machine["cores"] and _blocked(making) < 0.5:
         return None
-    said = f"{_begin(rank)}: {making.workers} workers are too few, and busy all the time."
+    workers = "1 worker is" if making.workers == 1 else f"{making.workers} workers are"
+    said = f"{_begin(rank)}: {workers} too few, and busy all the time."
     return _with(rank, "few-workers", said, f"Set num_workers={_workers_wanted(rank)}.")
 
 
