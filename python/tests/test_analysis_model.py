@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from drapps.analysis.model import Model, overlap_of, predict
+from drapps.analysis.fit import fit
+from drapps.analysis.model import Model, loading_cpu_s, overlap_of, predict
 from drapps.errors import PipelineError
 
 _MB = 1e6
@@ -105,6 +106,44 @@ def test_loading_and_training_share_the_cores():
     assert predict(elsewhere, cache=1, cores=2).bottleneck == "prepare"
     with pytest.raises(PipelineError, match="CPU times"):
         replace(on_cpu, loading_cpu=-1.0)
+
+
+def test_threads_of_a_training_that_spin_between_its_steps_take_cores_of_the_loading():
+    phases = {
+        "as_it_is": {"samples": 800, "seconds": 1.0, "cpu_s": 0.9},
+        "training": {"samples": 1000, "seconds": 0.05, "cpu_s": 0.1, "batch": 16},
+        "prepared": {
+            "points": [
+                {
+                    "cores": 2.0,
+                    "samples": 1250,
+                    "seconds": 1.0,
+                    "core_share": 1.0,
+                    "used": 2.0,
+                    "foreign": 0.0,
+                }
+            ],
+            "cores": 2.0,
+        },
+        "cold": {"unknown": "no file was seen"},
+        "storage": {"unknown": "no file was seen"},
+    }
+    about = {"workers": 2, "depth": 4, "samples": 1000, "in_turn": False}
+    about |= {"machine": {"cores": 2.0}, "loader": {"num_workers": 2}}
+    found = fit(phases, about)
+    assert found.model.training_cpu == pytest.approx(2 / 800 - 2 / 1250)  # of 0.9 / 800 wanted
+    assert found.bound == pytest.approx(800) and found.trusted
+    assert predict(found.model).bottleneck == "cores"
+    assert any("uses 0.6 cores beside its steps" in note for note in found.notes)
+    native = fit(phases, about | {"loader": {"num_workers": 2, "native": True}})
+    assert native.model.training_cpu == pytest.approx(0.1 / 1000)
+    assert not any("spin" in note for note in native.notes)
+
+
+def test_cores_that_slow_each_other_down_take_more_cpu_time():
+    slow = replace(BALANCED, prepare=[(1, 900.0), (2, 1350.0)], cores=1, loading_cpu=1 / 900)
+    assert loading_cpu_s(slow, 0.0, 1) == pytest.approx(1 / 900)
+    assert loading_cpu_s(slow, 0.0, 2) == pytest.approx(2 / 1350)
 
 
 def test_batches_lie_between_two_that_were_measured():

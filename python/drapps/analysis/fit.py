@@ -15,6 +15,11 @@ _AGREES = 0.1
 _FOREIGN = 0.3  # cores
 _WORKS = 0.5  # of the cores, that preparing uses where it does not sleep
 
+_SPINS = 0.25  # cores
+_SPINNING = (
+    "The training's process uses {cores:.1f} cores beside its steps, which loading could have: "
+    "threads that spin until the next one do so. OMP_WAIT_POLICY=PASSIVE ends that."
+)
 _KEEPS = (
     "The loader keeps {share:.0%} of the samples itself, from its second pass over them on: ask "
     "--what-if cache={share:.0%} for that."
@@ -90,7 +95,7 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     else:
         model = _with_fetching(model, phases, notes, there)
     measured = as_it_is["samples"] / as_it_is["seconds"]
-    model = _with_cpu(model, phases, there, measured)
+    model = _with_cpu(model, phases, about, notes)
     bound = predict(model).throughput
     loading = 1 / predict(model, accelerator=1e9, beside=True).throughput
     training = alone["seconds"] / alone["samples"]
@@ -115,24 +120,36 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     return Fitted(model, measured, bound, tuple(notes), trusted)
 
 
-def _with_cpu(model: Model, phases: Phases, there: float, measured: float) -> Model:
+def _with_cpu(model: Model, phases: Phases, about: Mapping[str, Any], notes: list[str]) -> Model:
     """The model with the CPU time of training and preparing, which share the cores.
 
-    Threads of a training that wait for work may use cores that others leave them: of what it used
-    alone no more counts than the training as it is had for it.
+    Threads of a training that wait for its next step may use cores meanwhile: what its process
+    used as it is counts, without what it loaded itself, but no more than it could have had.
     """
-    alone, prepared = phases["training"], phases["prepared"]
+    as_it_is, alone, prepared = phases["as_it_is"], phases["training"], phases["prepared"]
     if "cpu_s" not in alone:  # of an earlier version
         return model
+    there, measured = about["machine"]["cores"], as_it_is["samples"] / as_it_is["seconds"]
     model = replace(
         model,
         machine_cores=there,
         loading_cpu=_cpu_s(prepared["points"], prepared["cores"]),
         fresh_cpu=_cpu_s(prepared["fresh"], prepared["cores"]) if model.fresh else 0.0,
     )
-    training = alone["cpu_s"] / alone["samples"]
-    left = there / measured - loading_cpu_s(model, model.cached)
-    return replace(model, training_cpu=max(0.0, min(training, left)))
+    loading = loading_cpu_s(model, model.cached, model.cores)
+    itself = 0.0 if _loads_apart(about.get("loader", {})) else loading
+    steps = alone["cpu_s"] / alone["samples"]
+    used = max(steps, as_it_is["cpu_s"] / as_it_is["samples"] - itself)
+    used = max(0.0, min(used, there / measured - loading))
+    if (used - steps) * measured > _SPINS:
+        notes.append(_SPINNING.format(cores=(used - steps) * measured))
+    return replace(model, training_cpu=used)
+
+
+def _loads_apart(loader: Mapping[str, Any]) -> bool:
+    """Whether a loader's own processes load, whose CPU time the training's process has not."""
+    processes = loader.get("num_workers") or loader.get("worker_count") or 0
+    return processes > 0 and not loader.get("native")
 
 
 def _cpu_s(points: Sequence[Mapping[str, Any]], cores: float) -> float:

@@ -198,7 +198,7 @@ def predict(
     shared = 0.0
     if model.machine_cores is not None:
         there = max(model.machine_cores, cores)
-        shared = (model.training_cpu / accelerator + loading_cpu_s(model, cache)) / there
+        shared = (model.training_cpu / accelerator + loading_cpu_s(model, cache, cores)) / there
     step = together(loading, training, overlap)
     is_crowded = shared > (1 + _NOISE) * step
     step = shared if is_crowded else step
@@ -238,11 +238,20 @@ def _prepare_s(model: Model, cores: float, cache: float) -> float:
     return cache * prepare_s(model.prepare, cores) + (1 - cache) * prepare_s(model.fresh, cores)
 
 
-def loading_cpu_s(model: Model, cache: float) -> float:
-    """CPU seconds of preparing a sample, of which the loader keeps a share."""
+def loading_cpu_s(model: Model, cache: float, cores: float) -> float:
+    """CPU seconds of preparing a sample, of which the loader keeps a share.
+
+    They grow where several cores take longer together, as those of one physical core do.
+    """
+    kept = model.loading_cpu * _growth(model.prepare, model.cores, cores)
     if not model.fresh:
-        return model.loading_cpu
-    return cache * model.loading_cpu + (1 - cache) * model.fresh_cpu
+        return kept
+    fresh = model.fresh_cpu * _growth(model.fresh, model.cores, cores)
+    return cache * kept + (1 - cache) * fresh
+
+
+def _growth(points: Sequence[Sequence[float]], before: float, cores: float) -> float:
+    return cores * prepare_s(points, cores) / (before * prepare_s(points, before))
 
 
 def _fetch_s(model: Model, cache: float, bandwidth: float | None) -> float:
