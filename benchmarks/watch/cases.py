@@ -36,7 +36,7 @@ ACCEPTED = {
     "accelerator": {"accelerator"},
     "validation": {"pauses"},
     "logging": {"pauses"},
-    # Of tf.data, whose threads run no Python code, it is known whether it reads or computes.
+    # Of the threads of tf.data it is known whether they read or compute.
     "tf_read": {"storage"},
     "tf_cpu": {"dataset", "decode", "transform"},
     "tf_wait": {"step", "accelerator"},

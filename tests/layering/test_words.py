@@ -101,7 +101,7 @@ def retired(root: Path) -> list[str]:
                 continue
             if one.name:
                 names = names or names_alone(text, file.suffix)
-            if not one.name and re.search(one.pattern, shown):
+            elif re.search(one.pattern, shown):
                 found.append(f"{shown}: say {one.instead}")
             for match in re.finditer(one.pattern, names if one.name else text):
                 line = text.count("\n", 0, match.start()) + 1

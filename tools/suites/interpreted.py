@@ -81,9 +81,8 @@ DIAGNOSIS = ["python/tests/monitor"]
 DIAGNOSIS += _named("test_analysis", "test_analyze", "test_benchmarks", "test_doctor", "test_watch")
 TEXT = ["python/tests/text", "python/tests/tokens", "python/tests/corpus"]
 TEXT += _named("test_tokenizer")
-PICTURES = _named(
-    "test_accelerate", "test_augment", "test_decode", "test_demo", "test_large_pictures"
-)
+PICTURES = _named("test_accelerate", "test_augment", "test_decode", "test_demo", "test_kernel")
+PICTURES += _named("test_large_pictures", "test_torch_golden")
 
 
 def packages(run: Run) -> None:

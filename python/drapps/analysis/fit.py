@@ -17,8 +17,8 @@ _WORKS = 0.5  # of the cores, that preparing uses where it does not sleep
 
 _SPINS = 0.25  # cores
 _SPINNING = (
-    "The training's process uses {cores:.1f} cores beside its steps, which loading could have: "
-    "threads that spin until the next one do so. OMP_WAIT_POLICY=PASSIVE ends that."
+    "The training's process uses {cores:.1f} cores beside its steps, which loading could have, as "
+    "threads of OpenMP do that spin until the next one: OMP_WAIT_POLICY=PASSIVE ends that."
 )
 _KEEPS = (
     "The loader keeps {share:.0%} of the samples itself, from its second pass over them on: ask "
