@@ -58,8 +58,9 @@ requirements() {
   echo "$hash" > "$stamp"
 }
 
+# Python compiles what is imported, which is little of what is installed.
 pip_install() {
-  local pip=("$python" -m pip --disable-pip-version-check -qq install)
+  local pip=("$python" -m pip --disable-pip-version-check -qq install --no-compile)
   "${pip[@]}" -r "tools/requirements/$1.txt" || return
   [[ ! -f tools/requirements/$1-no-deps.txt ]] || "${pip[@]}" --no-deps -r "tools/requirements/$1-no-deps.txt"
 }

@@ -31,6 +31,8 @@ using nb::literals::operator""_a;
 constexpr int kMostFrames = 200;
 // Python code answers within some microseconds. Who waits longer gets the answer of what comes behind a native call.
 constexpr std::chrono::microseconds kPatience{150}, kPause{20};
+// Who waits for the GIL longer than this finds the main thread elsewhere than it was before.
+constexpr std::chrono::milliseconds kCurrent{1};
 
 enum class FrameLook : int { kNone, kAsked, kTaken };
 std::atomic<FrameLook> look{FrameLook::kNone};
@@ -71,7 +73,9 @@ class MainThreadFrames {
     const WithoutGil released;
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stopped_; })) return true;
-    if (!is_running()) return false;
+    call_ = read_call();
+    read_at_ = std::chrono::steady_clock::now();
+    if (!may_run()) return false;
     look = FrameLook::kAsked;
     // Still locked: once stop() has returned, nothing of the interpreter is touched, which may end then.
     if (!is_pending.exchange(true) && !call_on_main_thread(main_, &take_frames)) is_pending = false;
@@ -92,18 +96,28 @@ class MainThreadFrames {
     return look.exchange(FrameLook::kNone) == FrameLook::kTaken ? nb::steal(std::exchange(taken, nullptr)) : nb::none();
   }
 
- private:
-  /// Whether the main thread is on a core, or could be. Who looks at one that waits gets the GIL at once.
-  bool is_running() const {
-    char text[512];
-    const ssize_t size = pread(stat_.get(), text, sizeof(text), 0);
-    const std::string_view stat(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    const std::size_t name_end = stat.rfind(')');
-    return name_end != std::string_view::npos && stat.substr(name_end + 1, 2) == " R";
+  /// The call in which the main thread waited when wait() ended, as the kernel has it; None where it ran, where that is
+  /// not known, or not new.
+  nb::object call() const {
+    if (may_run() || std::chrono::steady_clock::now() - read_at_ > kCurrent) return nb::none();
+    return nb::bytes(call_.data(), call_.size());
   }
 
-  const UniqueHandle stat_{
-      open(("/proc/self/task/" + std::to_string(getpid()) + "/stat").c_str(), O_RDONLY | O_CLOEXEC)};
+ private:
+  /// Whether the main thread is on a core, or could be, or nobody says. Who looks at one that waits gets the GIL at
+  /// once.
+  bool may_run() const { return call_.empty() || call_.starts_with("running"); }
+
+  std::string read_call() const {
+    char text[256];
+    const ssize_t size = pread(file_.get(), text, sizeof(text), 0);
+    return std::string(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  }
+
+  const UniqueHandle file_{
+      open(("/proc/self/task/" + std::to_string(getpid()) + "/syscall").c_str(), O_RDONLY | O_CLOEXEC)};
+  std::string call_;
+  std::chrono::steady_clock::time_point read_at_;
   PyInterpreterState* const main_ = PyInterpreterState_Get();
   std::mutex mutex_;  // guards stopped_
   std::condition_variable changed_;
@@ -121,7 +135,10 @@ void bind_watching(nb::module_& module) {
       .def("take", &MainThreadFrames::take,
            nb::sig("def take(self) -> list[tuple[types.CodeType, int | None, int]] | None"),
            "Code, line and last instruction of each frame that the last wait has seen, from the "
-           "innermost; None where the main thread ran no Python code.");
+           "innermost; None where the main thread ran no Python code.")
+      .def("call", &MainThreadFrames::call, nb::sig("def call(self) -> bytes | None"),
+           "What /proc said of the call in which the main thread waited when the last wait ended; None where it ran, "
+           "or where that is long ago.");
 }
 
 }  // namespace drapps

@@ -1,13 +1,16 @@
 """Where a thread is seen to stand, and which stage that is."""
 
 import hashlib
+import threading
 import time
 
 import pytest
 
+from drapps._core import MainThreadFrames
 from drapps.watching.frames import Spot, place_of
 from drapps.watching.sampler import Sampler
 from drapps.watching.stages import stage_of_call
+from drapps.watching.threads import ThreadState
 
 
 def in_python(seconds):
@@ -38,6 +41,28 @@ def test_python_code_between_calls_that_need_no_interpreter_is_seen():
     assert hashing / looks < 2 * (1 - spent / (time.thread_time() - begun)) + 0.15
     stages = {stage for (_, stage, resource), n in sampler.counts.items() if n > looks / 3}
     assert stages == {"transform"}
+
+
+@pytest.mark.parametrize(("waits", "resource"), [(time.sleep, "sleep"), (in_python, "cpu")])
+def test_the_call_that_the_main_thread_waits_in_is_read_once(waits, resource):
+    main, looks = MainThreadFrames(), []
+    state = ThreadState(threading.get_native_id())
+
+    def look():
+        while len(looks) < 20 and not main.wait(0.002):
+            taken, call = main.take(), main.call()
+            seen = "cpu" if taken else state.doing(call=call)
+            looks.append((seen, call, state.doing() if call else seen))
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    waits(0.5)
+    looker.join(60)
+    state.close()
+    assert len(looks) == 20
+    assert sum(seen == resource for seen, _, _ in looks) >= 15
+    assert sum(seen == again for seen, _, again in looks) >= 15
+    assert sum(call is not None for _, call, _ in looks) >= 15 or resource == "cpu"
 
 
 @pytest.mark.parametrize(

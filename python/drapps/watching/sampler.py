@@ -100,7 +100,7 @@ class Sampler(threading.Thread):
 
     def look(self) -> None:
         """Looks at each thread once."""
-        frames, main = sys._current_frames(), self._main.take()
+        frames, main, call = sys._current_frames(), self._main.take(), self._main.call()
         for watched in self._watched:
             phase, frame = watched.phase, frames.get(watched.ident)
             if frame is None:  # it has ended
@@ -108,10 +108,12 @@ class Sampler(threading.Thread):
             if phase is None or frame is None:
                 continue
             seen: Iterable[tuple[CodeType, int | None, int]]
-            if main is not None and watched.ident == threading.main_thread().ident:
+            is_main = watched.ident == threading.main_thread().ident
+            if main is not None and is_main:
                 seen, resource = main, "cpu"
             else:
-                seen, resource = frames_of(frame), watched.state.doing()
+                known = call if is_main else None
+                seen, resource = frames_of(frame), watched.state.doing(call=known)
             if phase == "next" and resource in ("lock", "wait"):
                 self._look_at_others()
             place = self._places.of(seen, resource)

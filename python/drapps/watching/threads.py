@@ -111,11 +111,12 @@ class ThreadState:
         while self._files:
             os.close(self._files.pop())
 
-    def doing(self, idle: str = "") -> str:
+    def doing(self, idle: str = "", call: bytes | None = None) -> str:
         """What it is about, while the calling thread has the interpreter.
 
         Args:
             idle: ``poll``: one that polls has nothing to do, and is no ``io``.
+            call: what its ``syscall`` file says, where that was read already.
 
         Returns:
             ``cpu`` (also of one that waits for the interpreter), ``io`` (waits for a file or a
@@ -124,16 +125,16 @@ class ThreadState:
         """
         try:
             stat, calls = self._files
-            call, *arguments = os.pread(calls, 512, 0).split()
-            if call == b"running":
+            number, *arguments = (call or os.pread(calls, 512, 0)).split()
+            if number == b"running":
                 return "cpu"
-            resource = _RESOURCES.get(call.decode())
+            resource = _RESOURCES.get(number.decode())
             if resource is None:  # of no such call, or in none
                 state = os.pread(stat, 512, 0).rpartition(b") ")[2][:1]
         except (OSError, ValueError):
             return "wait"
         if resource is None:
-            if call == b"-1":
+            if number == b"-1":
                 return "fault" if state == b"D" else "cpu"
             return "io" if state == b"D" else "wait"
         if resource == "poll":
