@@ -48,10 +48,10 @@ def checked_out(commit: str) -> Build:
         ContestantError: there is no such commit, or it does not build.
     """
     named = ["git", "rev-parse", "--verify", "-q", f"{commit}^{{commit}}"]
-    found = subprocess.run(named, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if found.returncode:
+    lookup = subprocess.run(named, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if lookup.returncode:
         raise ContestantError(f"there is no commit {commit}")
-    root = report.BUILD / "builds" / found.stdout.strip()
+    root = report.BUILD / "builds" / lookup.stdout.strip()
     if not (root / ".venv").exists():
         root.mkdir(parents=True, exist_ok=True)
         archive = subprocess.run(

@@ -46,8 +46,8 @@ class Case:
 
 def cases(seconds: float, journal: Journal) -> Iterator[Case]:
     """All of them, about `seconds` for each measurement; `journal` keeps what they depend on."""
-    for sampling, found in photos.ensure().items():
-        spec = {**image_cpu.describe(found), "starts": 1}
+    for sampling, pictures in photos.ensure().items():
+        spec = {**image_cpu.describe(pictures), "starts": 1}
         yield _kernels(sampling, spec, seconds, journal)
         for stage in STAGES:
             yield _photos(sampling, stage, spec, seconds)

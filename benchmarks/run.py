@@ -78,7 +78,7 @@ def _measure(scenario: ModuleType, options: argparse.Namespace, more: dict[str, 
         return 1
     files = report.save(result, load_before, options.keep)
     if hasattr(scenario, "illustrate"):
-        files += [made for file in files for made in scenario.illustrate(file)]
+        files += [page for file in files for page in scenario.illustrate(file)]
     print(f"\n{report.table(result)}\n")
     print(f"load average {load_before:.1f} before. {', '.join(map(str, files))}")
     return 0

@@ -62,7 +62,7 @@ class _Series:
         self._total_s = self._quiet_s + self._burst_s + after_s
         self._emit = emit
         self._steered = steered  # the loader whose knobs are recorded
-        self._begin = self._told = self._looked = 0.0
+        self._begin = self._last_emit = self._looked = 0.0
         self._loaded = False
         self._steps: list[tuple[float, float, int]] = []
         self._knobs: list[tuple[float, dict[str, Any]]] = []
@@ -81,8 +81,8 @@ class _Series:
         if self._steered is not None and now - self._looked > _SETTINGS_PERIOD_S:
             self._looked = now
             self._knobs.append((at, self._steered.export_settings()["knobs"]))
-        if now - self._told > 0.1:
-            self._told = now
+        if now - self._last_emit > 0.1:
+            self._last_emit = now
             note = "foreign load on every core" if self._loaded else ""
             self._emit({"event": "step", "done": at, "total": self._total_s, "note": note})
         self.finished = at >= self._total_s

@@ -21,10 +21,10 @@ def tree(root: int) -> list[int]:
             fields = _stat(int(entry.name))
             if fields:
                 children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found = [root]
-    for pid in found:  # grows while it is walked
-        found += children.get(pid, [])
-    return found
+    pids = [root]
+    for pid in pids:  # grows while it is walked
+        pids += children.get(pid, [])
+    return pids
 
 
 def cpu_seconds(root: int) -> float:

@@ -92,8 +92,8 @@ def _build(cache: Path, photographs: dict[str, Path], progress: Progress) -> dic
     _write_manifest(cache, manifest)
     with ProcessPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         samples: list[bytes] = []
-        for done, found in enumerate(pool.map(_sample, photographs.items()), 1):
-            samples += found
+        for done, pictures in enumerate(pool.map(_sample, photographs.items()), 1):
+            samples += pictures
             progress("choosing the quality", done, 2 * len(photographs))
         search = pool.map(_quality, SAMPLINGS, [samples] * len(SAMPLINGS))
         quality = dict(zip(SAMPLINGS, search, strict=True))

@@ -79,8 +79,8 @@ class Trainer:
         right = count = 0
         for images, labels in loader:
             with self._autocast():
-                found = self.network(self._moved(images)).argmax(1).cpu()
-            right += int((found == labels).sum())
+                classes = self.network(self._moved(images)).argmax(1).cpu()
+            right += int((classes == labels).sum())
             count += len(labels)
         self.network.train()
         return right / count
@@ -108,7 +108,7 @@ def _epoch(
 ) -> dict[str, float | int | None]:
     """One epoch. What the step waited is all time inside `iter` and `next`, the last included."""
     cpu = meter.cpu_seconds(os.getpid())
-    begin = told = time.perf_counter()
+    begin = last_emit = time.perf_counter()
     waited, samples = 0.0, 0
     losses: list[Tensor] = []
     iterator: Any = None
@@ -123,8 +123,8 @@ def _epoch(
             break
         losses.append(trainer.step(*batch))
         samples += len(batch[1])
-        if now - told > 0.1:
-            told, done = now, epoch * len(loader) + len(losses)
+        if now - last_emit > 0.1:
+            last_emit, done = now, epoch * len(loader) + len(losses)
             rate = samples / (now - begin)
             note = f"epoch {epoch + 1}/{epochs}  {rate:5.0f} samples/s"
             emit({"event": "step", "done": done, "total": epochs * len(loader), "note": note})

@@ -89,11 +89,11 @@ def locate(unpacked: Path) -> dict[str, Path]:
     missing = sorted({p.package for p in PHOTOGRAPHS if _find(p, unpacked) is None})
     for package in missing:
         _fetch(package, unpacked)
-    found = {p.name: _find(p, unpacked) for p in PHOTOGRAPHS}
-    lost = [name for name, path in found.items() if path is None]
+    paths = {p.name: _find(p, unpacked) for p in PHOTOGRAPHS}
+    lost = [name for name, path in paths.items() if path is None]
     if lost:
         raise FetchError(f"these photographs are in none of the packages: {', '.join(lost)}")
-    return {name: path for name, path in found.items() if path is not None}
+    return {name: path for name, path in paths.items() if path is not None}
 
 
 def _find(photograph: Photograph, unpacked: Path) -> Path | None:

@@ -102,8 +102,8 @@ class Training:
 
 def main(names: list[str]) -> None:
     """Compares a training that was interrupted with one that was not."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root)
         files = [Path(name) for name in names] or [own_texts(folder)]
         tokenizer = train_tokenizer(files, folder)
         whole = Training(files, tokenizer).run(2 * STEPS)

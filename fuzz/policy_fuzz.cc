@@ -11,6 +11,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!config.ok()) return 0;
   const auto again = drapps::policy_config_from_json(drapps::policy_config_to_json(*config));
   if (!again.ok() || *again != *config) std::abort();
-  if (const auto made = drapps::make_policy(*config); made.ok() && (*made)->name() != config->name) std::abort();
+  if (const auto policy = drapps::make_policy(*config); policy.ok() && (*policy)->name() != config->name) std::abort();
   return 0;
 }

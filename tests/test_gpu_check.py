@@ -54,8 +54,8 @@ def test_a_part_that_fails_or_takes_too_long_is_said_and_the_others_run(tmp_path
     run, kept = check(tmp_path, 3, **there)
     assert run.returncode == 1
     assert run.stdout.splitlines()[-1] == "0 passed, 5 failed, 0 skipped"
-    found = {part: each["outcome"] for part, each in kept["parts"].items()}
-    assert found["wheel"] == "failed: 3"
-    assert found["tests"] == "failed: more than 1 s"
-    assert found["gpu-transfers"] == "failed: 1"  # there are no benchmarks in this kit
+    outcomes = {part: each["outcome"] for part, each in kept["parts"].items()}
+    assert outcomes["wheel"] == "failed: 3"
+    assert outcomes["tests"] == "failed: more than 1 s"
+    assert outcomes["gpu-transfers"] == "failed: 1"  # there are no benchmarks in this kit
     assert "tried ['photos', '--torch']" in run.stdout

@@ -24,8 +24,8 @@ def fuzz(target: Path, seconds: int) -> tuple[str, bool, str]:
         Its name, whether all went well, and what it printed.
     """
     name = target.name.removesuffix("_fuzz")
-    found = ROOT / "build/fuzz/corpus" / name
-    found.mkdir(parents=True, exist_ok=True)
+    corpus = ROOT / "build/fuzz/corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
     seeds = ROOT / "fuzz" / f"{name}_corpus"
     done = subprocess.run(
         [
@@ -34,7 +34,7 @@ def fuzz(target: Path, seconds: int) -> tuple[str, bool, str]:
             "-timeout=120",
             "-rss_limit_mb=3072",
             f"-artifact_prefix={ROOT}/build/fuzz/{name}-",
-            found,
+            corpus,
             *([seeds] if seeds.is_dir() else []),
         ],
         stdout=subprocess.PIPE,

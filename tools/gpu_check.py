@@ -51,17 +51,17 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.found: dict[str, object] = {"date": time.strftime("%Y-%m-%d"), "parts": {}}
+        self.content: dict[str, object] = {"date": time.strftime("%Y-%m-%d"), "parts": {}}
 
     def add(self, part: str, outcome: str, seconds: float) -> None:
         """How a part went."""
-        self.found["parts"][part] = {"outcome": outcome, "seconds": round(seconds, 1)}  # type: ignore[index]
+        self.content["parts"][part] = {"outcome": outcome, "seconds": round(seconds, 1)}  # type: ignore[index]
         print(f"{part}: {outcome}, {seconds:.0f} s", flush=True)
         self.save()
 
     def save(self) -> None:
         """Write it all."""
-        (self.folder / "results.json").write_text(json.dumps(self.found, indent=1) + "\n")
+        (self.folder / "results.json").write_text(json.dumps(self.content, indent=1) + "\n")
 
 
 def environment() -> dict[str, str]:
@@ -103,10 +103,10 @@ def main() -> int:
     folder = parser.parse_args().results
     folder.mkdir(parents=True, exist_ok=True)
     results, env = Results(folder), environment()
-    said = subprocess.run([sys.executable, "-c", MACHINE], capture_output=True, text=True)
-    if said.returncode:
-        sys.exit(f"gpu-check: torch is needed here:\n{said.stderr[-1000:]}")
-    machine = results.found["machine"] = json.loads(said.stdout)
+    probe = subprocess.run([sys.executable, "-c", MACHINE], capture_output=True, text=True)
+    if probe.returncode:
+        sys.exit(f"gpu-check: torch is needed here:\n{probe.stderr[-1000:]}")
+    machine = results.content["machine"] = json.loads(probe.stdout)
     print(json.dumps(machine))
     results.save()
     wanted = list(PARTS) if machine["devices"] else ["wheel"]

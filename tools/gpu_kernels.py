@@ -68,10 +68,10 @@ class Nvrtc:
 
     def __init__(self) -> None:
         """Raises ModuleNotFoundError where the wheel is not installed."""
-        found = importlib.util.find_spec("nvidia.cuda_nvrtc")
-        if found is None or not found.submodule_search_locations:
+        spec = importlib.util.find_spec("nvidia.cuda_nvrtc")
+        if spec is None or not spec.submodule_search_locations:
             raise ModuleNotFoundError("there is no NVRTC: pip install nvidia-cuda-nvrtc-cu12")
-        folder = Path(next(iter(found.submodule_search_locations))) / "lib"
+        folder = Path(next(iter(spec.submodule_search_locations))) / "lib"
         self._library = ctypes.CDLL(str(next(folder.glob("libnvrtc.so.*"))))
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
 
@@ -103,7 +103,7 @@ class Nvrtc:
         texts, names = list(headers.values()), [name.encode() for name in headers]
         array = ctypes.c_char_p * len(names)
         program = ctypes.c_void_p()
-        made = self._call(
+        status = self._call(
             "nvrtcCreateProgram",
             ctypes.byref(program),
             (SOURCE / "gpu.cu").read_bytes(),
@@ -112,7 +112,7 @@ class Nvrtc:
             array(*texts),
             array(*names),
         )
-        self._check(made, program)
+        self._check(status, program)
         target = f"--gpu-architecture={'compute' if ptx else 'sm'}_{architecture}"
         options = [option.encode() for option in (target, *OPTIONS)]
         given = (ctypes.c_char_p * len(options))(*options)

@@ -86,15 +86,15 @@ def main() -> None:
     )
     assert viewer.stdin is not None and viewer.stdout is not None
     viewer.stdout.readline()
-    found: dict[str, list[list[float]]] = {kind: [] for kind in HERTZ}
+    times: dict[str, list[list[float]]] = {kind: [] for kind in HERTZ}
     for _ in range(WINDOWS):
         for kind, hertz in HERTZ.items():
             print(hertz, file=viewer.stdin, flush=True)
             time.sleep(0.1)
-            found[kind].append(window(loader))
+            times[kind].append(window(loader))
     viewer.kill()
     viewer.wait()
-    for kind, windows in found.items():
+    for kind, windows in times.items():
         means = [statistics.fmean(each) * 1e6 for each in windows]
         all_of = np.concatenate(windows) * 1e6
         print(

@@ -130,7 +130,7 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
 
 async def shots(pid: int) -> dict[str, str]:
     """The pictures, by name."""
-    made = {}
+    pictures = {}
     app = Top(pid, 0.5)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: holds_of_one(pid, moved))
@@ -138,14 +138,14 @@ async def shots(pid: int) -> dict[str, str]:
         assert isinstance(screen, ProcessScreen)
         await until(pilot, lambda: screen.snapshot is not None)
         await pilot.pause(2)
-        made["top-training"] = app.export_screenshot()
+        pictures["top-training"] = app.export_screenshot()
         await pilot.press("6")
         await pilot.pause(1)
-        made["top-knobs"] = app.export_screenshot()
+        pictures["top-knobs"] = app.export_screenshot()
         await pilot.press("escape")
         await pilot.pause(2)
-        made["top-list"] = app.export_screenshot()
-    return made
+        pictures["top-list"] = app.export_screenshot()
+    return pictures
 
 
 async def shots_of_ranks(pids: list[int]) -> dict[str, str]:
@@ -167,10 +167,10 @@ def main() -> None:
         os.environ |= {"XDG_RUNTIME_DIR": runtime, "TMPDIR": runtime}
         tempfile.tempdir = None
         with training(TRAINING) as (pid,):
-            made = asyncio.run(shots(pid))
+            pictures = asyncio.run(shots(pid))
         with training(RANKS, 2) as pids:
-            made |= asyncio.run(shots_of_ranks(pids))
-    for name, picture in made.items():
+            pictures |= asyncio.run(shots_of_ranks(pids))
+    for name, picture in pictures.items():
         path = IMAGES / f"{name}.svg"
         path.write_text(FONT_FACE.sub("", picture), encoding="utf-8")
         print(path.relative_to(ROOT))

@@ -283,10 +283,10 @@ def check_resumed(plan: Plan, tormentor: Tormentor, held: Held) -> None:
 
 def children() -> list[int]:
     """Processes of this one and of multiprocessing's servers, which themselves do not count."""
-    found = _children_of(os.getpid())
-    servers = [pid for pid in found if _is_server(pid)]
+    pids = _children_of(os.getpid())
+    servers = [pid for pid in pids if _is_server(pid)]
     of_servers = [pid for server in servers for pid in _children_of(server)]
-    return [pid for pid in found if pid not in servers] + of_servers
+    return [pid for pid in pids if pid not in servers] + of_servers
 
 
 def _children_of(pid: int) -> list[int]:

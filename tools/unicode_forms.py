@@ -26,9 +26,9 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 def of_each(form: str, texts: list[str]) -> list[str]:
     """Each text in that form, by the oracle."""
     normal = getattr(normalizers, form)()
-    found: list[str] = normal.normalize_str("\0".join(texts)).split("\0")
-    assert len(found) == len(texts)
-    return found
+    forms: list[str] = normal.normalize_str("\0".join(texts)).split("\0")
+    assert len(forms) == len(texts)
+    return forms
 
 
 def in_form(form: str) -> dict[str, str]:
@@ -42,15 +42,15 @@ def combining(decomposed: dict[str, str]) -> dict[str, int]:
     plain = [char for char in POINTS if char != "\0" and decomposed[char] == char]
     last = "\u0345"  # whose class is the highest
     behind = of_each("NFD", [f"a{last}{char}" for char in plain])
-    moved = [char for char, found in zip(plain, behind, strict=True) if found == f"a{char}{last}"]
+    moved = [char for char, form in zip(plain, behind, strict=True) if form == f"a{char}{last}"]
     classes = dict.fromkeys(moved, 0) | {last: 240}
     marks: dict[int, str] = {}  # one of each class that the oracle knows
     for char in moved:
         if unicodedata.combining(char):
             marks.setdefault(unicodedata.combining(char), char)
     for number, mark in sorted(marks.items()):
-        found = of_each("NFD", [f"a{mark}{char}" for char in moved])
-        for char, text in zip(moved, found, strict=True):
+        forms = of_each("NFD", [f"a{mark}{char}" for char in moved])
+        for char, text in zip(moved, forms, strict=True):
             if text == f"a{mark}{char}":
                 classes[char] = number
     assert 0 not in classes.values()
@@ -84,14 +84,14 @@ def rows(words: list[int]) -> list[str]:
 
 def runs(values: dict[str, int]) -> list[int]:
     """Where a value of the code points changes."""
-    found: list[int] = []
+    changes: list[int] = []
     before = -1
     for point in range(0x110000):
         value = values.get(chr(point), 0)
         if value != before:
-            found.append(point << 8 | value)
+            changes.append(point << 8 | value)
         before = value
-    return found
+    return changes
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def pythons() -> list[Python]:
     """One interpreter for each version found, oldest first."""
     folders = [Path(p) for p in os.environ["PATH"].split(os.pathsep)]
     folders += sorted(Path.home().glob(".pyenv/versions/*/bin"))
-    found: dict[tuple[int, int], Python] = {}
+    by_version: dict[tuple[int, int], Python] = {}
     for path in (p for f in folders for p in f.glob("python3.[0-9]*")):
         if not path.name.removeprefix("python3.").isdigit():  # such as python3.11-config
             continue
@@ -82,17 +82,17 @@ def pythons() -> list[Python]:
             continue
         kind, version, executable, free_threaded, headers = json.loads(probe.stdout)
         usable = kind == "cpython" and version >= [3, 10] and headers and not free_threaded
-        if usable and tuple(version) not in found:
-            found[tuple(version)] = Python(tuple(version), Path(executable))
-    return sorted(found.values())
+        if usable and tuple(version) not in by_version:
+            by_version[tuple(version)] = Python(tuple(version), Path(executable))
+    return sorted(by_version.values())
 
 
 def pinned(*names: str) -> list[str]:
     """The requirement of each name, as pinned for running or for development."""
     files = [ROOT / f"tools/requirements/{name}.txt" for name in ("run", "dev")]
     lines = [line for file in files for line in file.read_text().splitlines()]
-    found = {line.partition("==")[0]: line for line in lines}
-    return [found[name] for name in names]
+    pins = {line.partition("==")[0]: line for line in lines}
+    return [pins[name] for name in names]
 
 
 def pip(python: Path, *words: str | Path) -> None:

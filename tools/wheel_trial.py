@@ -18,10 +18,10 @@ print(*{"torch", "tensorflow", "jax", "torchvision"} & set(sys.modules))
 
 def main() -> None:
     """Import, decode and hand out one batch; any surprise is an exception."""
-    found = subprocess.run(
+    probe = subprocess.run(
         [sys.executable, "-I", "-c", IMPORT], stdout=subprocess.PIPE, text=True, check=True
     )
-    milliseconds, frameworks = found.stdout.splitlines()
+    milliseconds, frameworks = probe.stdout.splitlines()
     if frameworks:
         raise RuntimeError(f"import drapps imports {frameworks}")
 

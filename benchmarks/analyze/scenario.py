@@ -35,13 +35,13 @@ class Cell:
 
 def cells(base: World) -> list[Cell]:
     """The grid around a world."""
-    found = [Cell(f"cache {x:.0%}", replace(base, cache=x), {"cache": x}) for x in CACHES]
-    found.append(Cell("1 core", replace(base, cores=1), {"cores": 1}))
+    grid = [Cell(f"cache {x:.0%}", replace(base, cache=x), {"cache": x}) for x in CACHES]
+    grid.append(Cell("1 core", replace(base, cores=1), {"cores": 1}))
     faster = replace(base, fetch=2 * base.fetch)
-    found.append(Cell("bandwidth x 2", faster, {"bandwidth_x": 2}))
+    grid.append(Cell("bandwidth x 2", faster, {"bandwidth_x": 2}))
     faster = replace(base, training=2 * base.training)
-    found.append(Cell("accelerator x 2", faster, {"accelerator": 2}))
-    return found
+    grid.append(Cell("accelerator x 2", faster, {"accelerator": 2}))
+    return grid
 
 
 def bottleneck(world: World) -> tuple[str, float]:
@@ -76,13 +76,13 @@ def compared(cell: Cell, base: AnalysisReport, folder: Path, seconds: float) -> 
 def measure(_rounds: int, seconds: float) -> report.Result:
     """Analyzes each base, and measures every cell around it; there are no rounds."""
     result = report.Result(NAME)
-    found = []
+    comparisons = []
     with tempfile.TemporaryDirectory(prefix="drapps-analyze-") as folder:
         for name, world in BASES.items():
             base = analyzed(world, Path(folder), seconds)
             for cell in cells(world):
                 each = compared(cell, base, Path(folder), seconds)
-                found.append(each)
+                comparisons.append(each)
                 result.figures[f"{name}, {cell.name}"] = {NAME: each}
                 result.rounds[f"{name}, {cell.name}"] = {NAME: [each]}
                 right = "right" if each["right"] else "wrong"
@@ -92,11 +92,11 @@ def measure(_rounds: int, seconds: float) -> report.Result:
                     f"{each['bottleneck']} is {right}",
                     flush=True,
                 )
-    errors = [abs(each["error"]) for each in found]
+    errors = [abs(each["error"]) for each in comparisons]
     result.ratios = {
         "worst_error": max(errors),
         "median_error": statistics.median(errors),
-        "wrong_labels": float(sum(not each["right"] for each in found)),
+        "wrong_labels": float(sum(not each["right"] for each in comparisons)),
     }
     result.limits = {"worst_error": 0.1, "median_error": 0.05, "wrong_labels": 0.0}
     return result

@@ -33,8 +33,8 @@ def ensure() -> Path:
     """Returns the folder, whose files lie in the page cache."""
     folder = ROOT / "build/bench/cache/files"
     stamp = folder.with_suffix(".stamp")
-    found = photos.ensure()
-    lists = {kind: found[kind].files.read_text().splitlines() for kind in ("444", "420")}
+    by_sampling = photos.ensure()
+    lists = {kind: by_sampling[kind].files.read_text().splitlines() for kind in ("444", "420")}
     digest = hashlib.sha256(repr((_VERSION, _EACH, lists)).encode()).hexdigest()
     if not stamp.is_file() or stamp.read_text() != digest:
         stamp.unlink(missing_ok=True)
@@ -64,11 +64,11 @@ def _digits(folder: Path) -> None:
 
 def _gray(folder: Path, files: list[str]) -> None:
     folder.mkdir(parents=True)
-    made: dict[str, Path] = {}
+    pictures: dict[str, Path] = {}
     for i in range(_EACH):
         source, path = files[i % len(files)], folder / f"{i:04}.png"
-        if source in made:
-            os.link(made[source], path)
+        if source in pictures:
+            os.link(pictures[source], path)
             continue
         with Image.open(source) as photo:
             colours = np.asarray(photo.convert("RGB"), np.float64)
@@ -76,4 +76,4 @@ def _gray(folder: Path, files: list[str]) -> None:
         rows = light[:-2] + light[1:-1] + light[2:]
         mean = (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9
         Image.fromarray(np.rint(mean).astype(np.uint16)).save(path)
-        made[source] = path
+        pictures[source] = path

@@ -36,12 +36,12 @@ def measure(
         answers: dict[str, list[Answer]] = {each: [] for each in _CONTESTANTS}
         for number in range(count):
             for each in _CONTESTANTS:
-                found = journal.get(name, each, number)
-                if found is None:
+                reply = journal.get(name, each, number)
+                if reply is None:
                     with Contestant(each, [native.build("cache_eviction")], spec) as contestant:
-                        found = contestant.ask(cache=each, share=SHARES[name], passes=_PASSES)
-                    journal.keep(name, each, number, result=found)
-                answers[each].append(found)
+                        reply = contestant.ask(cache=each, share=SHARES[name], passes=_PASSES)
+                    journal.keep(name, each, number, result=reply)
+                answers[each].append(reply)
         result.rounds[name] = dict(answers)
         result.figures[name] = {
             each: {

@@ -71,10 +71,10 @@ def measure(
         for form in (_OFF, *FORMS):
             answers[form] = []
             for number in range(count):
-                found = _answer(journal, (cell, form, number), root, conditions, budget)
-                answers[form].append(found)
-                sums = sums or found["crc32"]
-                if found["crc32"] != sums:
+                answer = _answer(journal, (cell, form, number), root, conditions, budget)
+                answers[form].append(answer)
+                sums = sums or answer["crc32"]
+                if answer["crc32"] != sums:
                     raise ContestantError(f"the outputs differ: {form} in {cell}")
             print(f"{NAME}, {cell}, {form}: {_rate(answers[form][-1]):,.0f} samples/s", flush=True)
         _report(result, cell, answers)
@@ -95,8 +95,8 @@ def _answer(
     conditions: Mapping[str, float],
     budget: int,
 ) -> Answer:
-    found: Answer | None = journal.get(*key)
-    if found is None:
+    answer: Answer | None = journal.get(*key)
+    if answer is None:
         cell, form, _ = key
         spec = {
             **described(str(root)),
@@ -106,10 +106,10 @@ def _answer(
         }
         command = python("benchmarks.cache.drapps")
         with Contestant(f"{form} in {cell}", command, spec) as contestant:
-            found = contestant.ask(seconds=_SECONDS)
-            found["peak_bytes"] = contestant.peak_bytes()
-        journal.keep(*key, result=found)
-    return found
+            answer = contestant.ask(seconds=_SECONDS)
+            answer["peak_bytes"] = contestant.peak_bytes()
+        journal.keep(*key, result=answer)
+    return answer
 
 
 def _rate(answer: Mapping[str, Any]) -> float:

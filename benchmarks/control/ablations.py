@@ -85,7 +85,7 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
     machines = {
         name: gate.cases_of(options.cases, _VALIDATION, shift) for name, shift in gate.SETS.items()
     }
-    found: dict[str, Any] = {}
+    arms: dict[str, Any] = {}
     weights: dict[str, list[str]] = {}
     for name, own in TRAINED.items():
         if name not in wanted and not (name == usual and set(wanted) & set(CHANGED)):
@@ -95,11 +95,11 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
             {"decisions": options.decisions, **own}, range(1, options.seeds + 1)
         )
         weights[name] = [each.weights for each in trained]
-        found[name] = [_values(machines, each, {}) for each in weights[name]]
+        arms[name] = [_values(machines, each, {}) for each in weights[name]]
         print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
     for name, change in CHANGED.items():
         if name in wanted:
-            found[name] = [_values(machines, each, change) for each in weights[usual]]
+            arms[name] = [_values(machines, each, change) for each in weights[usual]]
             print(name, flush=True)
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -107,7 +107,7 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
         "machine": report.machine(),
         "decisions": options.decisions,
         "cases": options.cases,
-        "arms": {name: found[name] for name in wanted},
+        "arms": {name: arms[name] for name in wanted},
     }
 
 
@@ -118,7 +118,7 @@ def _values(
     held: Mapping[str, int] = change.get("held", {})
     stays = staying(weights, list(held)) if held else weights
     policy = json.dumps({"name": "ppo", "weights": stays, "judge": change.get("judge", False)})
-    found = {}
+    means = {}
     for name, cases in machines.items():
         for start in ("begun", "warm"):
             values = []
@@ -126,8 +126,8 @@ def _values(
                 first = dict(case.best[0]) if start == "warm" else {}
                 first |= {knob: number for knob, number in held.items() if knob in case.best[0]}
                 values.append(value(gate.rates_begun(case, policy, first), case.rates))
-            found[f"{name}, {start}"] = round(fmean(values), 5)
-    return found
+            means[f"{name}, {start}"] = round(fmean(values), 5)
+    return means
 
 
 def staying(weights: str, knobs: Sequence[str]) -> str:
@@ -155,10 +155,10 @@ def staying(weights: str, knobs: Sequence[str]) -> str:
 
 def _fnv(content: bytes | bytearray) -> int:
     """FNV-1a, 64 bits."""
-    found = 0xCBF29CE484222325
+    digest = 0xCBF29CE484222325
     for byte in content:
-        found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return found
+        digest = (digest ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return digest
 
 
 def page(content: Mapping[str, Any]) -> str:
@@ -177,10 +177,10 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
         "of each set.\n\n"
     )
     yield f"| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|\n"
-    for name, found in arms.items():
+    for name, rows in arms.items():
         cells = []
         for column in columns:
-            values = [each[column] for each in found]
+            values = [each[column] for each in rows]
             spread = stdev(values) if len(values) > 1 else 0.0
             cells.append(f"{fmean(values):.4f} ± {spread:.4f}")
         yield f"| {name} | {' | '.join(cells)} |\n"

@@ -128,18 +128,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _machine(journal: Journal) -> Machine:
-    found: dict[str, Any] | None = journal.get("calibration")
-    if found is None:
+    readings: dict[str, Any] | None = journal.get("calibration")
+    if readings is None:
         print("calibrates", flush=True)
         stretches = stretches_of(2.0)
-        found = {
+        readings = {
             "stretches": {name: [vars(each) for each in rows] for name, rows in stretches.items()},
             "wake": wake(),
         }
-        journal.keep("calibration", result=found)
+        journal.keep("calibration", result=readings)
     calibration = fitted(
-        {name: [Stretch(**each) for each in rows] for name, rows in found["stretches"].items()},
-        found["wake"],
+        {name: [Stretch(**each) for each in rows] for name, rows in readings["stretches"].items()},
+        readings["wake"],
     )
     print(calibration, flush=True)
     return calibration.machine
@@ -188,13 +188,13 @@ class _Runs:
                 return Stretch(**kept)
         with Burners(1 if condition.conditions.burners else 0) as burners:
             burners.become(len(burners.pids), 1.0)
-            found = run(played(condition), knobs, _SECONDS, condition.name)
+            stretch = run(played(condition), knobs, _SECONDS, condition.name)
         text = ", ".join(f"{name} {value}" for name, value in knobs.items())
-        print(f"{condition.name}, {text}: {found.rate:,.0f}/s, others {found.others:.2f}")
-        if kept is not None and kept["others"] <= found.others:
+        print(f"{condition.name}, {text}: {stretch.rate:,.0f}/s, others {stretch.others:.2f}")
+        if kept is not None and kept["others"] <= stretch.others:
             return Stretch(**kept)
-        self._journal.keep(*key, result=vars(found))
-        return found
+        self._journal.keep(*key, result=vars(stretch))
+        return stretch
 
 
 if __name__ == "__main__":

@@ -60,16 +60,16 @@ def _compared(journal: Journal, machines: list[str], options: argparse.Namespace
         print(f"{passed:6.0f} s  {text}", flush=True)
 
     places = [(machine, variation) for machine in machines for variation in options.tuned]
-    found = jobs.all_of(journal, "best known", jobs.known, [(each, each) for each in places], say)
-    best = [rates for place in found for rates in place]
-    made = jobs.all_of(
+    groups = jobs.all_of(journal, "best known", jobs.known, [(each, each) for each in places], say)
+    best = [rates for place in groups for rates in place]
+    policies = jobs.all_of(
         journal,
         "tuned",
         jobs.tuned,
         [((arm,), (arm, machines, options.tuned, options.budget, best)) for arm in POLICIES],
         say,
     )
-    tuned = dict(zip(POLICIES, made, strict=True))
+    tuned = dict(zip(POLICIES, policies, strict=True))
     parameters = {arm: policy["parameters"] for arm, policy in tuned.items()}
     keys = [
         cell.key

@@ -41,7 +41,7 @@ class Pair:
     def alone(self) -> list[float]:
         """The rates without the effect of others, as far as the simulator knows it."""
         pairs = zip(self.rates, self.simulated, strict=True)
-        return [rate * self.expected / said for rate, said in pairs]
+        return [rate * self.expected / forecast for rate, forecast in pairs]
 
     @property
     def scored(self) -> float:
@@ -53,7 +53,7 @@ class Pair:
         """By which share the simulator is above the runs that score, in the median over them."""
         half = len(self.rates) // 2
         pairs = zip(self.simulated[half:], self.rates[half:], strict=True)
-        return statistics.median(said / rate - 1 for said, rate in pairs)
+        return statistics.median(forecast / rate - 1 for forecast, rate in pairs)
 
     @property
     def expense(self) -> tuple[int, ...]:
@@ -82,15 +82,15 @@ def regret(pairs: Sequence[Pair], *, alone: bool = False) -> float:
 
 def kendall(pairs: Sequence[Pair]) -> float:
     """Kendall's tau-b between what is expected and what the runs that score gave."""
-    agree = tied_said = tied_seen = total = 0
+    agree = tied_forecast = tied_seen = total = 0
     for one, two in combinations(pairs, 2):
-        said, seen = one.expected - two.expected, one.scored - two.scored
-        said = 0.0 if abs(said) < 1e-6 * one.expected else said
+        forecast, seen = one.expected - two.expected, one.scored - two.scored
+        forecast = 0.0 if abs(forecast) < 1e-6 * one.expected else forecast
         total += 1
-        tied_said += said == 0
+        tied_forecast += forecast == 0
         tied_seen += seen == 0
-        agree += (said * seen > 0) - (said * seen < 0)
-    scale = ((total - tied_said) * (total - tied_seen)) ** 0.5
+        agree += (forecast * seen > 0) - (forecast * seen < 0)
+    scale = ((total - tied_forecast) * (total - tied_seen)) ** 0.5
     return agree / scale if scale else 0.0
 
 
@@ -110,7 +110,7 @@ def figures(pairs: Sequence[Pair]) -> dict[str, float]:
 
 def page(pairs: Sequence[Pair], machine: Machine, place: Mapping[str, Any], commit: str) -> str:
     """All of it as a page of Markdown."""
-    found = figures(pairs)
+    scores = figures(pairs)
     lines = [
         "# How true the calibrated simulator is",
         "",
@@ -122,7 +122,7 @@ def page(pairs: Sequence[Pair], machine: Machine, place: Mapping[str, Any], comm
         "|---|---|---|",
     ]
     wanted = dict(_WANTED)
-    for name, value in found.items():
+    for name, value in scores.items():
         shown = f"{value:.2f}" if name.startswith("Kendall") else f"{value:.1%}"
         most = f"at most {wanted[name]:.0%}" if name in wanted else ""
         lines.append(f"| {name} | {shown} | {most} |")

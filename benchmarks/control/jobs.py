@@ -46,8 +46,8 @@ def tuned(
         for cell in cells_of(machine, variation)
     ]
     rates = [tuple(each) for each in best]
-    found = tune(name, runs, budget, best=rates, more=functools.partial(more_of, arm))
-    return found.to_json()
+    tuning = tune(name, runs, budget, best=rates, more=functools.partial(more_of, arm))
+    return tuning.to_json()
 
 
 def row(key: Sequence[Any], parameters: Mapping[str, Parameters]) -> dict[str, Any]:

@@ -71,11 +71,11 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def parts(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """All rows, and those that have something in common."""
-    found = {"all": list(rows), "changing": summary.changing(rows)}
-    found["steady"] = summary.stationary(rows)
+    groups = {"all": list(rows), "changing": summary.changing(rows)}
+    groups["steady"] = summary.stationary(rows)
     for (workload,), own in summary.grouped(rows, "workload").items():
-        found[workload] = own
-    return found
+        groups[workload] = own
+    return groups
 
 
 def values(rows: Sequence[Row], arm: str) -> float:
@@ -91,15 +91,15 @@ def measured(policy: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     """
     seeds = {}
     for seed, weights in seeds_of(policy).items():
-        found = [learned_row(row, weights, policy["name"]) for row in rows]
-        gains = [summary.value(row, "learned") - summary.value(row, DEFAULT) for row in found]
+        runs = [learned_row(row, weights, policy["name"]) for row in rows]
+        gains = [summary.value(row, "learned") - summary.value(row, DEFAULT) for row in runs]
         seeds[str(seed)] = {
-            "means": {name: values(own, "learned") for name, own in parts(found).items()},
+            "means": {name: values(own, "learned") for name, own in parts(runs).items()},
             "p5_over_default": round(quantile(gains, 0.05), 4),
             "worst_over_default": round(min(gains), 4),
             "worse_by_3": round(sum(gain < -0.03 for gain in gains) / len(gains), 4),
             "most_where_steady": round(
-                max(summary.values(summary.stationary(found), "learned"), default=0.0), 4
+                max(summary.values(summary.stationary(runs), "learned"), default=0.0), 4
             ),
         }
     card = policy.get("card") or {}
@@ -130,8 +130,8 @@ def title(arm: Mapping[str, Any]) -> str:
     options = dict(arm["options"])
     decisions = options.pop("decisions", 0)
     own = {name: value for name, value in options.items() if (name, value) != ("reward", "own")}
-    told = ", ".join(f"{name} {value}" for name, value in own.items())
-    return f"{decisions:,} decisions" + (f", {told}" if told else "")
+    details = ", ".join(f"{name} {value}" for name, value in own.items())
+    return f"{decisions:,} decisions" + (f", {details}" if details else "")
 
 
 def page(content: Mapping[str, Any]) -> str:

@@ -107,7 +107,7 @@ def _named(policy: Mapping[str, Any]) -> dict[str, Any]:
 def _block(
     journal: Journal, name: str, number: int, loaders: Mapping[str, Drapps]
 ) -> list[list[float]]:
-    found = []
+    block = []
     for place, arm in enumerate(_RUNS):
         key = (name, number, place)
         rates: list[float] | None = journal.get(*key)
@@ -116,8 +116,8 @@ def _block(
             journal.keep(*key, result=rates)
             shown = "/".join(f"{rate:,.0f}" for rate in rates)
             print(f"{name}, block {number + 1}, {arm}: {shown} samples/s", flush=True)
-        found.append(rates)
-    return found
+        block.append(rates)
+    return block
 
 
 def _rates(run: Run) -> list[float]:

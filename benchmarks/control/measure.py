@@ -36,13 +36,13 @@ def measured(cell: Cell, tuned: Mapping[str, Parameters]) -> dict[str, Any]:
     case = cell.case
     static = best_held(case)
     own = oracle(case, knobs=LIVE_KNOBS)
-    found = oracle(case, [[static], own.settings])
+    ideal = oracle(case, [[static], own.settings])
     runs = {arm: rows_of(arm, cell, tuned.get(arm, {})) for arm in (DEFAULT, *POLICIES)}
     runs[STATIC] = case.held([static], features=True)
     runs[OWN] = case.held(own.settings)
-    runs[ORACLE] = case.held(found.settings)
+    runs[ORACLE] = case.held(ideal.settings)
     best = tuple(
-        max(rates) for rates in zip(found.best, rates_of(runs[STATIC]), own.best, strict=True)
+        max(rates) for rates in zip(ideal.best, rates_of(runs[STATIC]), own.best, strict=True)
     )
     return {
         "machine": cell.machine,
@@ -51,9 +51,9 @@ def measured(cell: Cell, tuned: Mapping[str, Parameters]) -> dict[str, Any]:
         "variation": cell.variation,
         "best": [rounded(rate) for rate in best],
         "static": static,
-        "oracle": list(found.settings),
+        "oracle": list(ideal.settings),
         "own": list(own.settings),
-        "knobs": _knobs(case, found.settings, static, rates_of(runs[ORACLE])),
+        "knobs": _knobs(case, ideal.settings, static, rates_of(runs[ORACLE])),
         "signals": [
             _signals(before["features"], now["features"])
             for before, now in zip(runs[STATIC][:-1], runs[STATIC][1:], strict=True)
@@ -66,7 +66,7 @@ def _knobs(
     case: Case, settings: Sequence[Settings], static: Settings, rates: Rates
 ) -> list[dict[str, Any]]:
     """The knob of each segment that loses most where it stands as in the static settings."""
-    found = []
+    knobs = []
     for number, own in enumerate(settings):
         lost = {}
         for name, value in own.items():
@@ -74,12 +74,12 @@ def _knobs(
                 other = [*settings[:number], own | {name: static[name]}, *settings[number + 1 :]]
                 lost[name] = 1 - rates_of(case.held(other))[number] / max(rates[number], 1e-9)
         if not lost:
-            found.append({})
+            knobs.append({})
             continue
         name = max(lost, key=lost.__getitem__)
         share = rounded(lost[name])
-        found.append({"knob": name, "static": static[name], "best": own[name], "lost": share})
-    return found
+        knobs.append({"knob": name, "static": static[name], "best": own[name], "lost": share})
+    return knobs
 
 
 def _signals(before: Mapping[str, float], now: Mapping[str, float]) -> list[dict[str, Any]]:

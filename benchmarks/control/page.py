@@ -104,7 +104,7 @@ def _gaps(rows: Sequence[Row]) -> Iterator[str]:
     yield "| machine | workload | event | variation | oracle ÷ static | knob | signals |\n"
     yield "|---|---|---|---|---|---|---|\n"
     for row in wide[:_MOST]:
-        knob, signals = summary.told(row)
+        knob, signals = summary.knob_and_signals(row)
         moved = (
             f"`{knob['knob']}` {knob['static']} → {knob['best']} (-{knob['lost']:.0%})"
             if knob
@@ -118,24 +118,24 @@ def _gaps(rows: Sequence[Row]) -> Iterator[str]:
             f"| {summary.gap(row):.2f} | {moved} | {seen or 'none'} |\n"
         )
     if wide:
-        knobs = Counter(summary.told(row)[0].get("knob", "none alone") for row in wide)
+        knobs = Counter(summary.knob_and_signals(row)[0].get("knob", "none alone") for row in wide)
         counted = ", ".join(f"{name} {count}" for name, count in knobs.most_common())
         yield f"\nBy knob, over all {len(wide)} rows: {counted}.\n"
 
 
 def _beyond(rows: Sequence[Row]) -> Iterator[str]:
-    found = summary.beyond(rows)
+    runs = summary.beyond(rows)
     yield (
         "\n## Better than the best known\n\nWhere nothing changes, no policy can be better than "
         f"the best held settings; more than {summary.ABOVE - 1:.0%} would be a mistake of the "
         f"simulator or of the search. {len(summary.stationary(rows))} rows, "
     )
-    if not found:
+    if not runs:
         yield "and none is.\n"
         return
-    yield f"{len(found)} runs that are:\n\n"
+    yield f"{len(runs)} runs that are:\n\n"
     yield "| machine | workload | policy | value |\n|---|---|---|---|\n"
-    for row, arm, reached in found:
+    for row, arm, reached in runs:
         yield f"| {row['machine']} | {row['workload']} | {arm} | {reached:.3f} |\n"
 
 
@@ -154,10 +154,10 @@ def _tuned(tuned: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def _sensitivity(found: Sequence[Mapping[str, Any]], compared: str) -> Iterator[str]:
-    cells = sum(each["cells"] for each in found)
-    flips = sum(len(each["flips"]) for each in found)
-    reversed_ = sum(_reversed(each) for each in found)
+def _sensitivity(trials: Sequence[Mapping[str, Any]], compared: str) -> Iterator[str]:
+    cells = sum(each["cells"] for each in trials)
+    flips = sum(len(each["flips"]) for each in trials)
+    reversed_ = sum(_reversed(each) for each in trials)
     yield (
         "\n## What hangs on assumed numbers\n\nEach number of a machine without a source, halved "
         f"and doubled. The verdict on a cell: the default or *{compared}* is faster by more than "
@@ -166,7 +166,7 @@ def _sensitivity(found: Sequence[Mapping[str, Any]], compared: str) -> Iterator[
         "| machine | number | times | flips | of them the other way round | where |\n"
         "|---|---|---|---|---|---|\n"
     )
-    for each in sorted(found, key=lambda each: -len(each["flips"])):
+    for each in sorted(trials, key=lambda each: -len(each["flips"])):
         if each["flips"]:
             where = ", ".join(f"{flip['workload']}: {flip['event']}" for flip in each["flips"])
             yield (

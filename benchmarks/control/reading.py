@@ -49,11 +49,11 @@ def _policies(rows: Sequence[Row]) -> Iterator[str]:
     ahead = mean(rows, best) - mean(rows, DEFAULT)
     worse = sum(gain < _WORSE for gain in gains(rows, best))
     if ahead > CLEAR:
-        said = f"is ahead of the default by {ahead:.1%} of the best known"
+        claim = f"is ahead of the default by {ahead:.1%} of the best known"
     else:
-        said = f"is no better than the default by more than {CLEAR:.0%} ({ahead:+.1%})"
+        claim = f"is no better than the default by more than {CLEAR:.0%} ({ahead:+.1%})"
     yield (
-        f"**The best policy** in the mean, `{best}` with {mean(rows, best):.1%}, {said}, and more "
+        f"**The best policy** in the mean, `{best}` with {mean(rows, best):.1%}, {claim}, and more "
         f"than {-_WORSE:.0%} below it in {worse} of {len(rows)} rows"
     )
     moved = summary.changing(rows)
@@ -102,14 +102,14 @@ def _places(rows: Sequence[Row]) -> Iterator[str]:
     yield "\n\n"
 
 
-def _trust(rows: Sequence[Row], found: Sequence[Mapping[str, Any]], compared: str) -> str:
+def _trust(rows: Sequence[Row], trials: Sequence[Mapping[str, Any]], compared: str) -> str:
     above = summary.beyond(rows)
-    cells = sum(each["cells"] for each in found)
-    flips = sum(len(each["flips"]) for each in found)
-    said = f"{len(above)} runs" if above else "no policy"
+    cells = sum(each["cells"] for each in trials)
+    flips = sum(len(each["flips"]) for each in trials)
+    runs = f"{len(above)} runs" if above else "no policy"
     share = f"{flips / cells:.1%}" if cells else "none"
     return (
-        f"**How far to trust it**: where nothing changes, {said} exceeded the best known by more "
+        f"**How far to trust it**: where nothing changes, {runs} exceeded the best known by more "
         f"than {summary.ABOVE - 1:.0%}. Halving and doubling every assumed number, {share} of the "
         f"verdicts between the default and `{compared}` come out otherwise.\n"
     )

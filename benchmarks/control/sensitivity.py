@@ -36,7 +36,7 @@ def verdicts(
     """
     usual = list(cells(machine, variation))
     before = [verdict(cell, arm, parameters) for cell in usual]
-    found = []
+    trials = []
     for factor in FACTORS:
         changed = cells(scaled(machine, number, factor), variation, nominal=machine)
         after = [verdict(cell, arm, parameters) for cell in changed]
@@ -45,7 +45,7 @@ def verdicts(
             for cell, was, now in zip(usual, before, after, strict=True)
             if was != now
         ]
-        found.append(
+        trials.append(
             {
                 "machine": machine.name,
                 "number": number,
@@ -54,7 +54,7 @@ def verdicts(
                 "flips": flips,
             }
         )
-    return found
+    return trials
 
 
 def verdict(cell: Cell, arm: str, parameters: Parameters) -> str:

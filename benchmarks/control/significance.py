@@ -49,14 +49,14 @@ def compared(own: Sequence[float], other: Sequence[float]) -> Compared:
     spread = stdev(gains)
     if spread == 0:
         return Compared(len(gains), mean, 0.0, mean, mean, None)
-    found = stats.bootstrap(
+    bootstrap = stats.bootstrap(
         (np.array(gains),),
         np.mean,
         n_resamples=_RESAMPLED,
         method="percentile",
         random_state=np.random.default_rng(_SEED),
     )
-    interval = found.confidence_interval
+    interval = bootstrap.confidence_interval
     p = float(stats.ttest_rel(own, others).pvalue)
     return Compared(len(gains), mean, spread, float(interval.low), float(interval.high), p)
 
@@ -116,7 +116,7 @@ def variance(policies: Mapping[str, Table]) -> list[Effect]:
     }
     of_error = count * many * (repeats - 1)
     total = sum(squares.values()) + left
-    found = []
+    effects = []
     for name, square in squares.items():
         f = (
             square / freedom[name] / (left / of_error)
@@ -124,8 +124,8 @@ def variance(policies: Mapping[str, Table]) -> list[Effect]:
             else float("nan")
         )
         p = float(stats.f.sf(f, freedom[name], of_error))
-        found.append(Effect(name, freedom[name], square / total if total > 0 else 0.0, f, p))
-    found.append(
+        effects.append(Effect(name, freedom[name], square / total if total > 0 else 0.0, f, p))
+    effects.append(
         Effect("seed", of_error, left / total if total > 0 else 0.0, float("nan"), float("nan"))
     )
-    return found
+    return effects

@@ -42,8 +42,8 @@ def quantile(numbers: Iterable[float], share: float) -> float:
 
 def fact(rows: Iterable[Row], arm: str, name: str) -> float | None:
     """The mean of a fact over all segments that have it; None where none has."""
-    found = [facts[name] for row in rows for facts in row["arms"][arm] if name in facts]
-    return fmean(found) if found else None
+    numbers = [facts[name] for row in rows for facts in row["arms"][arm] if name in facts]
+    return fmean(numbers) if numbers else None
 
 
 def gains(rows: Iterable[Row], arm: str) -> list[float]:
@@ -59,10 +59,10 @@ def best_policy(rows: Sequence[Row]) -> str:
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[str, ...], list[Row]]:
     """Rows by what they are alike in."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(str(row[name]) for name in names), []).append(row)
-    return found
+        groups.setdefault(tuple(str(row[name]) for name in names), []).append(row)
+    return groups
 
 
 def stationary(rows: Iterable[Row]) -> list[Row]:
@@ -90,7 +90,7 @@ def beyond(rows: Iterable[Row]) -> list[tuple[Row, str, float]]:
     ]
 
 
-def told(row: Row) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+def knob_and_signals(row: Row) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """What tells the oracle from the tuned static settings, and what shows it.
 
     Returns:

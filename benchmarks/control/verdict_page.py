@@ -28,10 +28,10 @@ def mean_of(rows: Rows, arm: str) -> float:
 
 def by_scenario(rows: Rows, arm: str) -> dict[str, float]:
     """The mean value of an arm in each scenario."""
-    found: dict[str, list[float]] = {}
+    groups: dict[str, list[float]] = {}
     for each in rows:
-        found.setdefault(each["scenario"], []).append(each["values"][arm])
-    return {name: fmean(values) for name, values in sorted(found.items())}
+        groups.setdefault(each["scenario"], []).append(each["values"][arm])
+    return {name: fmean(values) for name, values in sorted(groups.items())}
 
 
 def seeds_of(content: Content, name: str) -> list[str]:
@@ -94,14 +94,14 @@ def _arms(content: Content, title: str, ending: str) -> Iterator[str]:
         arms = [f"{arm}{ending}" for arm in seeds_of(content, each["name"])]
         values = [mean_of(rows, arm) for arm in arms]
         spread = stdev(values) if len(values) > 1 else 0.0
-        told = ", ".join(f"{value:.3f}" for value in values)
+        numbers = ", ".join(f"{value:.3f}" for value in values)
         worst = min(_tail(rows, arm, reference) for arm in arms)
         bad = max(_bad(rows, arm, reference) for arm in arms)
         mean = fmean(values)
         lines.append(
             (
                 mean,
-                f"| **{each['name']}** | {len(arms)} | {mean:.4f} ± {spread:.4f} | {told} "
+                f"| **{each['name']}** | {len(arms)} | {mean:.4f} ± {spread:.4f} | {numbers} "
                 f"| {worst:+.3f} | {bad:.0%} |\n",
             )
         )
@@ -133,12 +133,12 @@ def _tests(content: Content, title: str, ending: str) -> Iterator[str]:
     heuristics = [f"{arm}{ending}" for arm in others_of(content)]
     best = max(heuristics, key=lambda arm: mean_of(rows, arm))
     against = list(dict.fromkeys([_REFERENCE[ending], best, f"mpc{ending}", f"aimd{ending}"]))
-    found = {}
+    differences = {}
     for each in content["trainings"]:
         own = [mean_of(rows, f"{arm}{ending}") for arm in seeds_of(content, each["name"])]
         for other in against:
             if other in rows[0]["values"]:
-                found[f"{each['name']} less {other.removesuffix(_WARM)}"] = compared(
+                differences[f"{each['name']} less {other.removesuffix(_WARM)}"] = compared(
                     own, [mean_of(rows, other)]
                 )
     names = [each["name"] for each in content["trainings"]]
@@ -148,12 +148,12 @@ def _tests(content: Content, title: str, ending: str) -> Iterator[str]:
             for each in (names[0], name)
         )
         both = min(len(first), len(second))
-        found[f"{names[0]} less {name}"] = compared(first[:both], second[:both])
-    adjusted = holm({name: each.p for name, each in found.items()})
+        differences[f"{names[0]} less {name}"] = compared(first[:both], second[:both])
+    adjusted = holm({name: each.p for name, each in differences.items()})
     yield f"\n## Differences {title}\n\n"
     yield "| | seeds | points: mean ± sd | 95 % interval | p | p, Holm |\n"
     yield "|---|---|---|---|---|---|\n"
-    for name, each in found.items():
+    for name, each in differences.items():
         yield (
             f"| {name} | {each.seeds} | {100 * each.mean:+.2f} ± {100 * each.deviation:.2f} "
             f"| {100 * each.low:+.2f} to {100 * each.high:+.2f} | {_p(each.p)} "

@@ -98,12 +98,12 @@ def placed_epoch(folder: Path, placement: Any, share: int = 0, device: str = "cu
         policy = {"name": "fixed_split", "parameters": {"gpu": share}}
     pipeline = drapps.image_folder(folder).decode().random_resized_crop(224).flip()
     loader = pipeline.normalize(MEAN, STD).shuffle(seed=1)
-    made = loader.batch(BATCH, placement=placement, device=device, policy=policy)
+    batches = loader.batch(BATCH, placement=placement, device=device, policy=policy)
     try:
-        made.iterate(0).close()
+        batches.iterate(0).close()
     except drapps.PipelineError as error:
         raise ContestantError(str(error)) from None
-    return lambda: (int(batch["image"].shape[0]) for batch in made)
+    return lambda: (int(batch["image"].shape[0]) for batch in batches)
 
 
 def torchvision_epoch(folder: Path) -> Epoch:

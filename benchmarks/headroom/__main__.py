@@ -54,7 +54,7 @@ def main() -> int:
             print(name, flush=True)
             scenario = load(name)
             row = measured(stage, scenario, lambda text: print(text, flush=True))
-            rows.append(_told(row, scenario, folder / "traces"))
+            rows.append(_with_signals(row, scenario, folder / "traces"))
             _write(rows, folder.with_suffix(".json"), folder.with_suffix(".md"))
             if options.keep:
                 _keep(rows[-1])
@@ -67,19 +67,19 @@ def main() -> int:
     return 0
 
 
-def _told(row: dict[str, Any], scenario: Scenario, traces: Path) -> dict[str, Any]:
+def _with_signals(row: dict[str, Any], scenario: Scenario, traces: Path) -> dict[str, Any]:
     """The row with what told each event, of a scenario that changes at set times."""
     if "skipped" in row or len(scenario.segments) == 1 or scenario.counted == "samples":
         return row
     trace = Trace(traces / f"{scenario.name}-0.trace")
     ends = [*(each.begin for each in scenario.segments[1:]), scenario.seconds]
-    found = [
+    events = [
         signals(trace, before.begin, now.begin, end)[:_TOLD]
         for before, now, end in zip(
             scenario.segments[:-1], scenario.segments[1:], ends[1:], strict=True
         )
     ]
-    return row | {"signals": [[asdict(each) for each in event] for event in found]}
+    return row | {"signals": [[asdict(each) for each in event] for event in events]}
 
 
 def _keep(row: dict[str, Any]) -> None:

@@ -10,18 +10,18 @@ from benchmarks.headroom.search import Searched
 WORTH_MOVING = 1.03  # what another setting has to gain in a segment, or noise would choose it
 
 
-def best_static(found: Sequence[Searched]) -> str:
+def best_static(segments: Sequence[Searched]) -> str:
     """The candidate with the greatest value over all segments."""
     return max(
-        found[0].rates, key=lambda name: mean(each.rates[name] / each.best for each in found)
+        segments[0].rates, key=lambda name: mean(each.rates[name] / each.best for each in segments)
     )
 
 
-def oracle(found: Sequence[Searched], static: str) -> list[str]:
+def oracle(segments: Sequence[Searched], static: str) -> list[str]:
     """Each segment's best candidate; the static one where another gains hardly anything."""
     return [
         static if each.best < WORTH_MOVING * each.rates[static] else each.finalists[0]
-        for each in found
+        for each in segments
     ]
 
 

@@ -47,13 +47,13 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
             f"| {_spread(row['start']['ratios'])} | {_spread(row['start']['again'])} |\n"
             for row in started
         ]
-    if told := [row for row in played if any(row.get("signals", ()))]:
+    if eventful := [row for row in played if any(row.get("signals", ()))]:
         parts.append(
             "\n## What told it\n\nThe numbers of an observation that left their range "
             "first, behind the event that begins a segment.\n\n"
             "| scenario | segment | numbers |\n|---|---|---|\n"
         )
-        parts += [_told(row, number) for row in told for number in range(len(row["signals"]))]
+        parts += [_event(row, number) for row in eventful for number in range(len(row["signals"]))]
     parts.append(
         "\n## Where it was measured\n\n| scenario | date | commit | machine |\n|---|---|---|---|\n"
     )
@@ -75,10 +75,10 @@ def _spread(rounds: Sequence[float]) -> str:
     return f"{median(rounds):.2f} ({min(rounds):.2f} to {max(rounds):.2f})"
 
 
-def _told(row: dict[str, Any], number: int) -> str:
-    found = row["signals"][number]
+def _event(row: dict[str, Any], number: int) -> str:
+    event = row["signals"][number]
     names = ", ".join(
-        f"`{each['name']}` {_change(each['factor'])}, after {each['after']:.1f} s" for each in found
+        f"`{each['name']}` {_change(each['factor'])}, after {each['after']:.1f} s" for each in event
     )
     segment = row["segments"][number + 1]
     return f"| {row['scenario']} | {number + 1} {segment['name']} | {names or 'none'} |\n"

@@ -62,12 +62,12 @@ def measured(stage: Stage, scenario: Scenario, say: Say) -> dict[str, Any]:
 
 def _measured(stage: Stage, scenario: Scenario, say: Say) -> dict[str, Any]:
     tried = candidates(scenario)
-    found = [_searched(stage, scenario, number, tried, say) for number in range(_count(scenario))]
-    static = best_static(found)
-    by_segment = oracle(found, static)
+    scores = [_searched(stage, scenario, number, tried, say) for number in range(_count(scenario))]
+    static = best_static(scores)
+    by_segment = oracle(scores, static)
     say(f"  best static: {static}; oracle: {'; '.join(by_segment)}")
     arms = Arms(_loaders(tried, static, by_segment))
-    best = [each.best for each in found]
+    best = [each.best for each in scores]
     ratios = _played(arms, best, stage, scenario, say)
     return {
         "static": static,
@@ -77,7 +77,7 @@ def _measured(stage: Stage, scenario: Scenario, say: Say) -> dict[str, Any]:
         "start": _start(scenario, arms),
         "segments": [
             {"name": segment.name, "begin": segment.begin, "best": each.best, "rates": each.rates}
-            for segment, each in zip(scenario.segments, found, strict=True)
+            for segment, each in zip(scenario.segments, scores, strict=True)
         ],
         "runs": {name: [_kept(run) for run in runs] for name, runs in arms.runs.items()},
     }
@@ -108,13 +108,13 @@ def _count(scenario: Scenario) -> int:
 def _searched(
     stage: Stage, scenario: Scenario, number: int, tried: dict[str, Settings], say: Say
 ) -> Searched:
-    found = search(
+    outcome = search(
         tried,
         lambda name, seconds, time: stage.searched(scenario, number, tried[name], seconds, time),
     )
-    rates = ", ".join(f"{name}: {rate:,.0f}" for name, rate in found.rates.items())
+    rates = ", ".join(f"{name}: {rate:,.0f}" for name, rate in outcome.rates.items())
     say(f"  segment {number} {scenario.segments[number].name}, samples/s by settings: {rates}")
-    return found
+    return outcome
 
 
 def _loaders(tried: dict[str, Settings], static: str, by_segment: list[str]) -> dict[str, Drapps]:

@@ -43,7 +43,7 @@ def search(names: Collection[str], measured: Measured) -> Searched:
             runs[name].append((seconds, measured(name, seconds, number)))
         left.sort(key=lambda name: _rate(runs[name]), reverse=True)
         left = left[: kept or None]
-    return Searched({name: _rate(found) for name, found in runs.items()}, tuple(left))
+    return Searched({name: _rate(pairs) for name, pairs in runs.items()}, tuple(left))
 
 
 def _rate(runs: list[tuple[float, float]]) -> float:

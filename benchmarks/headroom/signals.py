@@ -42,13 +42,13 @@ def signals(trace: Trace, begin: float, event: float, end: float) -> list[Signal
     decisions = [each for each in trace if isinstance(each, Decision) and not each.missing]
     counters = {field.name for field in trace.fields if field.kind == "counter"}
     names = [field.name for field in trace.fields if not field.name.startswith(_OWN)]
-    found = []
+    clues = []
     for name in names:
         series = list(_series(decisions, name, name in counters))
-        seen = told(series, begin + _SETTLING, event, end)
+        seen = departure(series, begin + _SETTLING, event, end)
         if seen is not None:
-            found.append(Signal(name, *seen))
-    return sorted(found, key=lambda each: each.after)
+            clues.append(Signal(name, *seen))
+    return sorted(clues, key=lambda each: each.after)
 
 
 def _series(decisions: Sequence[Decision], name: str, grows: bool) -> Iterable[tuple[float, float]]:
@@ -62,7 +62,7 @@ def _series(decisions: Sequence[Decision], name: str, grows: bool) -> Iterable[t
         yield now.time, value
 
 
-def told(
+def departure(
     series: Sequence[tuple[float, float]], begin: float, event: float, end: float
 ) -> tuple[float, float | None] | None:
     """When a series told an event, in seconds behind it, and by what factor its mean changed."""

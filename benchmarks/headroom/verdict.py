@@ -54,9 +54,9 @@ def verdict(oracle: Ratio, static: Ratio, again: Ratio) -> str:
         again: a second default over the first.
     """
     noise = noise_of(again)
-    found = []
+    kinds = []
     if oracle.reaches(CHANGING, noise):
-        found.append("changing")
+        kinds.append("changing")
     if static.reaches(START, noise):
-        found.append("start-up")
-    return " and ".join(found) or "none"
+        kinds.append("start-up")
+    return " and ".join(kinds) or "none"

@@ -40,7 +40,7 @@ def ensure() -> dict[str, Data]:
             ROOT / "build/demo/photos", lambda what, done, of: bar.update(done, of, what)
         )
     copies = min(_COPIES_PER_CORE * len(os.sched_getaffinity(0)), _MOST_COPIES)
-    found = {}
+    by_sampling = {}
     for sampling in photos.SAMPLINGS:
         files = sorted((built.root / sampling / "train").glob("*/*.jpg"))
         folder = ROOT / "build/bench/image-cpu" / sampling
@@ -49,8 +49,8 @@ def ensure() -> dict[str, Data]:
             file.read_bytes()
         listed = folder.with_suffix(".files")
         listed.write_text("".join(f"{file}\n" for file in files))
-        found[sampling] = Data(folder, copies * len(files), listed)
-    return found
+        by_sampling[sampling] = Data(folder, copies * len(files), listed)
+    return by_sampling
 
 
 def link(files: list[Path], folder: Path, copies: int) -> None:

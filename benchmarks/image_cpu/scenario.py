@@ -27,19 +27,19 @@ def measure(count: int, seconds: float) -> report.Result:
     """Measures both chroma samplings in `count` rounds, `seconds` for each contestant in each."""
     program = native.build("yardstick")
     result = report.Result(NAME)
-    for sampling, found in data.ensure().items():
+    for sampling, photos in data.ensure().items():
         print(f"{NAME}, {sampling[0]}:{sampling[1]}:{sampling[2]}", flush=True)
-        _measure(sampling, describe(found), program, count, seconds, result)
+        _measure(sampling, describe(photos), program, count, seconds, result)
     return result
 
 
-def describe(found: data.Data) -> dict[str, Any]:
+def describe(photos: data.Data) -> dict[str, Any]:
     """What all contestants are told."""
     pillow = int(metadata.version("pillow").split(".")[0])
     return {
-        "root": str(found.folder),
-        "files": str(found.files),
-        "rows": found.samples,
+        "root": str(photos.folder),
+        "files": str(photos.files),
+        "rows": photos.samples,
         "starts": STARTS,
         "batch": 64,
         "crop": 224,
@@ -104,8 +104,8 @@ def _yardstick(program: Path, spec: dict[str, Any]) -> Contestant:
 
 
 def _stock(spec: dict[str, Any], workers: int) -> Contestant:
-    told = {**spec, "workers": workers}
-    return Contestant("stock", python("benchmarks.image_cpu.torch"), told)
+    options = {**spec, "workers": workers}
+    return Contestant("stock", python("benchmarks.image_cpu.torch"), options)
 
 
 def _compare(spec: dict[str, Any], yardstick: Contestant) -> None:
@@ -132,8 +132,8 @@ def _probe(spec: dict[str, Any]) -> dict[int, float]:
         with _stock({**spec, "starts": 1}, workers) as stock:
             answer: Answer = stock.ask(warm_s=WARM_S, measure_s=PROBE_S)
         rates[workers] = rate(answer)
-    found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
-    print(f"  stock loader's samples/s by num_workers: {found}", flush=True)
+    speeds = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
+    print(f"  stock loader's samples/s by num_workers: {speeds}", flush=True)
     return rates
 
 

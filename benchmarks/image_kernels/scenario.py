@@ -39,9 +39,9 @@ def measure(count: int, seconds: float) -> report.Result:
     """Measures both chroma samplings in `count` rounds, `seconds` for each contestant in each."""
     program = native.build("image_kernels")
     result = report.Result(NAME)
-    for sampling, found in data.ensure().items():
+    for sampling, photos in data.ensure().items():
         print(f"{NAME}, {sampling[0]}:{sampling[1]}:{sampling[2]}", flush=True)
-        spec = describe(found)
+        spec = describe(photos)
         with Contestant("kernels", [program], spec) as kernels:
             compare(spec, kernels.ask(check=CHECKED))
             pictures = affordable(kernels, seconds)

@@ -43,7 +43,7 @@ class Case:
 
     Attributes:
         sampling: "444" or "420".
-        found: what the pictures of each contestant are.
+        outputs: what the pictures of each contestant are.
         probes: contestant → number of workers → samples/s.
         workers: the best number of workers.
         refused: of each contestant that does not run, why not.
@@ -54,7 +54,7 @@ class Case:
     ) -> None:
         self.sampling, self._files = sampling, files
         self._interpreters, self._journal = interpreters, journal
-        self.found: dict[str, pictures.Found] = {}
+        self.outputs: dict[str, pictures.Found] = {}
         self.probes: dict[str, dict[int, float]] = {}
         self.workers: dict[str, int] = {}
         self.refused: dict[str, str] = {}
@@ -79,8 +79,8 @@ class Case:
                 for entry in running
                 if entry.name not in self.refused
             }
-            found = ", ".join(f"{name} {each:,.0f}" for name, each in rates.items())
-            print(f"  round {number + 1} of {count}: {found} samples/s", flush=True)
+            speeds = ", ".join(f"{name} {each:,.0f}" for name, each in rates.items())
+            print(f"  round {number + 1} of {count}: {speeds} samples/s", flush=True)
 
     def answers(self, name: str, count: int) -> list[Answer]:
         """The first rounds of a contestant, which have been measured."""
@@ -154,14 +154,14 @@ class Case:
                 self._once(entry, self._spec(entry, self._files.check, **more), _LIMIT_S)
                 kept = asdict(pictures.compare(saved, expected))
             self._journal.keep(*key, result=kept)
-        found = self.found[entry.name] = pictures.Found(**kept)
+        verdict = self.outputs[entry.name] = pictures.Found(**kept)
         print(
-            f"  {entry.name}: {found.output}, mean error {found.mean_error:.3f} of 255, "
-            f"at most {found.max_error:.0f}",
+            f"  {entry.name}: {verdict.output}, mean error {verdict.mean_error:.3f} of 255, "
+            f"at most {verdict.max_error:.0f}",
             flush=True,
         )
-        if not found.same:
-            raise CannotRunError(f"its pictures are others: mean error {found.mean_error:.1f}")
+        if not verdict.same:
+            raise CannotRunError(f"its pictures are others: mean error {verdict.mean_error:.1f}")
 
     def _prepare(self, entry: Entry) -> None:
         if entry.prepares:
@@ -183,8 +183,8 @@ class Case:
         if rates:
             self.probes[entry.name] = rates
             self.workers[entry.name] = max(rates, key=lambda each: rates[each])
-            found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
-            print(f"  {entry.name}: samples/s by workers {found}", flush=True)
+            speeds = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
+            print(f"  {entry.name}: samples/s by workers {speeds}", flush=True)
 
     def _round(self, entry: Entry, number: int, seconds: float) -> None:
         key = ("round", self.sampling, entry.name, number)

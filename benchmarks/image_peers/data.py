@@ -51,7 +51,7 @@ def ensure() -> dict[str, Data]:
             ROOT / "build/demo/photos", lambda what, done, of: bar.update(done, of, what)
         )
     copies = min(_COPIES_PER_CORE * len(os.sched_getaffinity(0)), _MOST_COPIES)
-    found = {}
+    by_sampling = {}
     for sampling in photos.SAMPLINGS:
         files = sorted((built.root / sampling / "train").glob("*/*.jpg"))
         timed = [
@@ -61,11 +61,11 @@ def ensure() -> dict[str, Data]:
         ]
         chosen = files[:: len(files) // CHECKED][:CHECKED]
         check = [(file, f"{number:03}/photo.jpg") for number, file in enumerate(chosen)]
-        found[sampling] = Data(
+        by_sampling[sampling] = Data(
             _folder(PLACE / "data" / sampling, timed, copies),
             _folder(PLACE / "data" / f"check-{sampling}", check, 1),
         )
-    return found
+    return by_sampling
 
 
 def warm(path: Path) -> None:

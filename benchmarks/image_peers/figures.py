@@ -30,8 +30,8 @@ def add(result: report.Result, case: Case, count: int) -> None:
     for entry in ENTRIES:
         about: dict[str, Any] = {"differs": entry.differs}
         about["versions"] = environment.versions(entry.environment, entry.packages)
-        if entry.name in case.found:
-            about |= asdict(case.found[entry.name])
+        if entry.name in case.outputs:
+            about |= asdict(case.outputs[entry.name])
         if entry.name in case.refused:
             figures[entry.name] = {"cannot_run": case.refused[entry.name], **about}
             continue

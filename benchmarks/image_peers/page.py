@@ -49,9 +49,9 @@ def _page(content: dict[str, Any], plot: str) -> str:
         lines += ["", f"## {':'.join(sampling)}", "", _row(_HEADS), _row(["---"] * len(_HEADS))]
         lines += [_row(_cells(name, figure)) for name, figure in figures.items()]
     lines += ["", "## Ratios", "", _row(["ratio", "found", "wanted"]), _row(["---"] * 3)]
-    found, wanted = content["ratios"], content["wanted"]
-    for name in dict.fromkeys([*found, *wanted]):
-        value = f"{found[name]:.2f}" if name in found else "-"
+    ratios, wanted = content["ratios"], content["wanted"]
+    for name in dict.fromkeys([*ratios, *wanted]):
+        value = f"{ratios[name]:.2f}" if name in ratios else "-"
         lines.append(_row([name, value, f"≥ {wanted[name]:g}" if name in wanted else ""]))
     return "\n".join(lines) + "\n"
 

@@ -36,13 +36,13 @@ def measure(
     if unknown:
         names = ", ".join(entry.name for entry in ENTRIES)
         raise ContestantError(f"no contestant {', '.join(sorted(unknown))}; there are {names}")
-    found = data.ensure()
-    asked = _asked(seconds, found)
+    by_sampling = data.ensure()
+    asked = _asked(seconds, by_sampling)
     journal = begin(NAME, data.PLACE / "rounds.jsonl", asked, fresh)
     entries = [entry for entry in ENTRIES if not only or entry.name in only]
     interpreters, refused = _environments(entries)
     result = report.Result(NAME)
-    for sampling, files in found.items():
+    for sampling, files in by_sampling.items():
         print(f"{NAME}, {sampling[0]}:{sampling[1]}:{sampling[2]}", flush=True)
         data.warm(files.timed.root)
         case = Case(sampling, files, interpreters, journal)
@@ -50,7 +50,7 @@ def measure(
         case.refused |= refused
         case.measure(entries, count, seconds)
         figures.add(result, case, count)
-        if _asked(seconds, found) != asked:
+        if _asked(seconds, by_sampling) != asked:
             raise ContestantError("the code was changed or built anew while it was measured")
     return result
 
@@ -69,13 +69,13 @@ def _names(entries: Collection[Entry]) -> set[str]:
     return {entry.name for entry in entries}
 
 
-def _asked(seconds: float, found: dict[str, data.Data]) -> dict[str, Any]:
+def _asked(seconds: float, by_sampling: dict[str, data.Data]) -> dict[str, Any]:
     """All that results depend on: those of other parameters are not continued."""
     sources = [_HERE / f"{name}.py" for name in sorted({entry.module for entry in ENTRIES})]
     return {
         "seconds": [WARM_S, PROBE_S, seconds],
         "cores": len(os.sched_getaffinity(0)),
-        "data": {sampling: files.timed.digest for sampling, files in found.items()},
+        "data": {sampling: files.timed.digest for sampling, files in by_sampling.items()},
         "pins": hashlib.sha256(environment.pins().encode()).hexdigest(),
         "code": code([*sources, _HERE / "peer.py"]),
     }

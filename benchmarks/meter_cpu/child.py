@@ -31,30 +31,30 @@ def _loader(spec: dict[str, Any]) -> Any:
 
 def _counted(loader: Any) -> dict[str, float]:
     """CPU seconds of threads that only observe and decide, and how often the others measured."""
-    found = dict.fromkeys(_THREADS.values(), 0.0)
+    tally = dict.fromkeys(_THREADS.values(), 0.0)
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # it has just ended
             name = _THREADS.get((task / "comm").read_text().strip())
             if name:
-                found[name] += int((task / "schedstat").read_text().split()[0]) * 1e-9
+                tally[name] += int((task / "schedstat").read_text().split()[0]) * 1e-9
     stats = loader.stats()
     lanes = stats.lanes.values()
-    found["lanes"] = sum(lane.service_s.count for lane in lanes)
+    tally["lanes"] = sum(lane.service_s.count for lane in lanes)
     # Workers read their CPU clock once in 4 ms of work at most, and after pieces of 1 ms or more.
     # Rows of arrays, which distributions show as the mean of many, take that where a core is lost.
     worked = stats.workers.lanes.values()
     lost_s = sum(each["core_wait_s"] for each in worked)
     long = sum(n for lane in lanes for edge, n in lane.service_s.buckets if edge >= 1e-3)
-    found["clocks"] = (sum(each["cpu_s"] for each in worked) + lost_s) / 4e-3 + lost_s / 1e-3 + long
-    found["records"] = sum(
+    tally["clocks"] = (sum(each["cpu_s"] for each in worked) + lost_s) / 4e-3 + lost_s / 1e-3 + long
+    tally["records"] = sum(
         each.count
         for lane in lanes
         for each in (lane.service_s, lane.service_cpu_s, lane.queue_length, lane.wait_s)
     )
     storage, consumer = stats.storage, stats.consumer
-    found["records"] += storage.at_once_s.count + storage.waited_s.count
-    found["records"] += consumer.step_s.count + consumer.stall_s.count
-    return found
+    tally["records"] += storage.at_once_s.count + storage.waited_s.count
+    tally["records"] += consumer.step_s.count + consumer.stall_s.count
+    return tally
 
 
 def _batches(loader: Any) -> Iterator[int]:

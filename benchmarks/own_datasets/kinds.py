@@ -111,9 +111,9 @@ def _opencv(paths: list[str], seeded: bool) -> Any:
     import albumentations
 
     moves = [albumentations.RandomResizedCrop((SIDE, SIDE)), albumentations.HorizontalFlip()]
-    made = Arrays(paths, albumentations.Compose([*moves, albumentations.Normalize(MEAN, STD)]))
-    made.seeded = seeded
-    return made
+    dataset = Arrays(paths, albumentations.Compose([*moves, albumentations.Normalize(MEAN, STD)]))
+    dataset.seeded = seeded
+    return dataset
 
 
 def _datasets(paths: list[str], seeded: bool) -> Any:

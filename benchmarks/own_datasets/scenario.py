@@ -53,12 +53,12 @@ def measure(
         raise ContestantError(f"no case {', '.join(only)}; there are {', '.join(_names())}")
     samples = round(_PER_CORE_AND_S * _CORES * seconds / BATCH) * BATCH
     for name in names:
-        found = journal.get(name)
-        if found is None:
+        record = journal.get(name)
+        if record is None:
             print(f"{NAME}, {name}", flush=True)
-            found = _measured(name, samples, count)
-            journal.keep(name, result=found)
-        _add(result, name, found)
+            record = _measured(name, samples, count)
+            journal.keep(name, result=record)
+        _add(result, name, record)
     return result
 
 
@@ -137,8 +137,8 @@ class _Bench:
             with self._start("torch", workers=workers) as stock:
                 stock.ask(what="epochs")
                 rates[str(workers)] = rate(stock.ask(what="epochs"))
-        found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
-        print(f"  stock loader's samples/s by num_workers: {found}", flush=True)
+        speeds = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
+        print(f"  stock loader's samples/s by num_workers: {speeds}", flush=True)
         return rates
 
     def rounds(self, case: Case, count: int) -> dict[str, Any]:
@@ -178,12 +178,12 @@ class _Bench:
         return {"figures": figures, "rounds": rounds, "ratios": ratios}
 
 
-def _add(result: report.Result, name: str, found: dict[str, Any]) -> None:
+def _add(result: report.Result, name: str, record: dict[str, Any]) -> None:
     """Adds what was measured of a case, and what is wanted of it."""
-    result.figures[name], result.rounds[name] = found["figures"], found["rounds"]
+    result.figures[name], result.rounds[name] = record["figures"], record["rounds"]
     case = CASES[name.partition("_")[0]]
     wanted = {"stock": case.over_stock or (None, None), "off": case.over_off}
-    for ratio, values in found["ratios"].items():
+    for ratio, values in record["ratios"].items():
         full = f"{name}_{ratio}"
         result.add_ratio(full, values)
         bar = wanted[ratio.rpartition("_")[2]][0 if ratio.startswith("first") else 1]

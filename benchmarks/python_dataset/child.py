@@ -100,13 +100,13 @@ class Child:
     def _stretch(self, begin_s: float, seconds: float) -> dict[str, Any]:
         """Samples of a stretch that begins a while after the loader was made."""
         self._loader = self._new_loader()
-        made = time.perf_counter()
-        samples, began, ended, cpu = 0, 0.0, made, 0.0
+        origin = time.perf_counter()
+        samples, began, ended, cpu = 0, 0.0, origin, 0.0
         for taken in self._endless():
             ended = time.perf_counter()
             if began:
                 samples += taken
-            elif ended >= made + begin_s:
+            elif ended >= origin + begin_s:
                 began, cpu = ended, feed.cpu_s()
             if began and ended >= began + seconds:
                 break

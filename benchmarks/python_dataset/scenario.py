@@ -106,13 +106,13 @@ class Bench:
         for first in range(0, count, life):
             self._rounds_of_one_life(case, lanes, range(first, min(first + life, count)))
         rounds = [self.journal.get("round", case, number) for number in range(count)]
-        found = {name: [answers[name] for answers in rounds] for name in lanes}
+        by_lane = {name: [answers[name] for answers in rounds] for name in lanes}
         self.result.rounds[case] = {
             name: [{k: v for k, v in answer.items() if k != "gaps_s"} for answer in answers]
-            for name, answers in found.items()
+            for name, answers in by_lane.items()
         }
-        self.result.figures[case] = {name: _figures(answers) for name, answers in found.items()}
-        return found
+        self.result.figures[case] = {name: _figures(answers) for name, answers in by_lane.items()}
+        return by_lane
 
     def _rounds_of_one_life(
         self, case: str, lanes: Mapping[str, Lane], numbers: Collection[int]
@@ -153,12 +153,12 @@ class Bench:
             ContestantError: they do not.
         """
         ask = {"what": "outputs"}
-        found = []
+        pair = []
         for name, lane in lanes.items():
             spec = {**lane.spec, "samples": _COMPARED * BATCH + 1}
             with ExitStack() as stack:
-                found.append(_started(stack, name, Lane(lane.loader, spec, ask, warm=0)).ask(**ask))
-        if found[0] != found[1]:
+                pair.append(_started(stack, name, Lane(lane.loader, spec, ask, warm=0)).ask(**ask))
+        if pair[0] != pair[1]:
             raise ContestantError(f"the outputs differ: {' and '.join(lanes)}")
 
     def add(self, name: str, rounds: list[float]) -> None:
@@ -221,8 +221,8 @@ def _work(bench: Bench, work: str, size: str) -> None:
     print(f"{NAME}, {work} of Python, {size}B", flush=True)
     probe = bench.probe(case, {each: bench.spec(work, size, each) for each in worker_numbers()})
     best = max(probe, key=lambda each: probe[each])
-    found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in probe.items())
-    print(f"  stock loader's samples/s by num_workers: {found}", flush=True)
+    speeds = ", ".join(f"{workers}: {each:,.0f}" for workers, each in probe.items())
+    print(f"  stock loader's samples/s by num_workers: {speeds}", flush=True)
     ask = {"what": "epochs", "count": 1}
     lanes = {
         "drapps": Lane("drapps", bench.spec(work, size, _CORES), ask),

@@ -27,8 +27,8 @@ def main() -> None:
         part = slice(at * spec["batch"], at * spec["batch"] + len(mine[1]))
         sums[part] = mine[0].double().sum((1, 2, 3)) + 1000 * mine[1]
     shuffled = DataLoader(dataset, batch_size=spec["batch"], shuffle=True, num_workers=1)
-    found = torch.cat([x.double().sum((1, 2, 3)) + 1000 * y for x, y in shuffled])
-    if torch.equal(found, sums) or not torch.equal(found.sort().values, sums.sort().values):
+    totals = torch.cat([x.double().sum((1, 2, 3)) + 1000 * y for x, y in shuffled])
+    if torch.equal(totals, sums) or not torch.equal(totals.sort().values, sums.sort().values):
         raise SystemExit("a shuffled epoch does not hold each sample once, in another order")
 
 

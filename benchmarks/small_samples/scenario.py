@@ -101,12 +101,12 @@ def _probe(spec: dict[str, Any]) -> dict[int, float]:
     cores = len(os.sched_getaffinity(0))
     rates = {}
     for workers in sorted({0, 1, 2, 3, cores, cores + (cores + 1) // 2, 2 * cores}):
-        told = {**spec, "starts": 1, "workers": workers}
-        with start("stock", "torch", told) as stock:
+        options = {**spec, "starts": 1, "workers": workers}
+        with start("stock", "torch", options) as stock:
             answer: Answer = stock.ask(warm_s=WARM_S, measure_s=PROBE_S)
         rates[workers] = rate(answer)
-    found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
-    print(f"  stock loader's samples/s by num_workers: {found}", flush=True)
+    speeds = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
+    print(f"  stock loader's samples/s by num_workers: {speeds}", flush=True)
     return rates
 
 

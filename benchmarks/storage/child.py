@@ -54,13 +54,13 @@ def _measure(
     begin_s: float,
     seconds: float,
 ) -> dict[str, Any]:
-    made = time.perf_counter()
+    origin = time.perf_counter()
     contestant = start(spec)
     batches = contestant.batches()
     next(batches)
-    first_batch_s = time.perf_counter() - made
-    now = made
-    while now < made + begin_s:
+    first_batch_s = time.perf_counter() - origin
+    now = origin
+    while now < origin + begin_s:
         next(batches)
         now = time.perf_counter()
     began, cpu_s, samples, count = now, feed.cpu_s(), 0, 0

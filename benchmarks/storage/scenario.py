@@ -59,22 +59,22 @@ class Bench:
             ContestantError: it ended, or gives other batches than those before it.
         """
         storage, name, number, *_ = key
-        found: Answer | None = self.journal.get(*key)
-        if found is None:
+        reply: Answer | None = self.journal.get(*key)
+        if reply is None:
             module = "torch" if name == "stock" else "drapps"
             with Contestant(
                 f"{name} {number}",
                 python(f"benchmarks.storage.{module}"),
                 {**described(self.root), "storage": STORAGES[storage], _KNOB[name]: number},
             ) as contestant:
-                found = contestant.ask(**ask)
-                found["peak_bytes"] = contestant.peak_bytes()
-            self.journal.keep(*key, result=found)
-        if "crc32" in found:
-            self.sums = self.sums or found["crc32"]
-            if self.sums != found["crc32"]:
+                reply = contestant.ask(**ask)
+                reply["peak_bytes"] = contestant.peak_bytes()
+            self.journal.keep(*key, result=reply)
+        if "crc32" in reply:
+            self.sums = self.sums or reply["crc32"]
+            if self.sums != reply["crc32"]:
                 raise ContestantError(f"the outputs differ: {name} {number} on {storage}")
-        return found
+        return reply
 
 
 _KNOB = {"default": "depth", "fixed": "depth", "stock": "workers"}
@@ -149,8 +149,8 @@ def _search(bench: Bench, storage: str, name: str, numbers: Collection[int]) -> 
     """Samples/s at several numbers, a short run each."""
     ask = {"begin_s": _SEARCH_BEGIN_S, "seconds": bench.seconds}
     rates = {each: rate(bench.answer(storage, name, each, "search", **ask)) for each in numbers}
-    found = ", ".join(f"{each}: {value:,.0f}" for each, value in rates.items())
-    print(f"  {name}, samples/s by {_KNOB[name]}: {found}", flush=True)
+    speeds = ", ".join(f"{each}: {value:,.0f}" for each, value in rates.items())
+    print(f"  {name}, samples/s by {_KNOB[name]}: {speeds}", flush=True)
     return rates
 
 

@@ -43,10 +43,10 @@ def _stock(spec: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """All ids, one document behind the other."""
     stock.load(spec["tokenizer"])
     with empty_folder() as cache:
-        made = stock.mapped(spec["files"], stock.ids, 1, cache).with_format("arrow")
-        columns = (table["input_ids"].combine_chunks() for table in made.iter(batch_size=1000))
-        found = np.concatenate([column.flatten().to_numpy() for column in columns])
-        return found.astype(np.int64)
+        dataset = stock.mapped(spec["files"], stock.ids, 1, cache).with_format("arrow")
+        columns = (table["input_ids"].combine_chunks() for table in dataset.iter(batch_size=1000))
+        ids = np.concatenate([column.flatten().to_numpy() for column in columns])
+        return ids.astype(np.int64)
 
 
 if __name__ == "__main__":

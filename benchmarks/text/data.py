@@ -51,8 +51,8 @@ def ensure(settings: Settings) -> list[Path]:
     folder = PLACE / settings.name
     files = [folder / f"{number:02}.jsonl.zst" for number in range(FILES)]
     if not all(map(Path.is_file, files)):
-        made = (corpora.ensure(name, settings.full) for name in settings.texts)
-        documents = _first_bytes(in_turn(map(corpora.documents, made)), settings.size)
+        texts = (corpora.ensure(name, settings.full) for name in settings.texts)
+        documents = _first_bytes(in_turn(map(corpora.documents, texts)), settings.size)
         folder.mkdir(parents=True, exist_ok=True)
         for file, lines in zip(files, shares(documents), strict=True):
             _put(file, b"".join(lines))

@@ -39,8 +39,8 @@ def load(file: str) -> None:
 def ids(documents: dict[str, list[str]]) -> dict[str, list[list[int]]]:
     """The ids of each document, and what marks its end."""
     eos = _tokenizer.token_to_id(EOS)
-    found = _tokenizer.encode_batch_fast(documents["text"], add_special_tokens=False)
-    return {"input_ids": [[*each.ids, eos] for each in found]}
+    encodings = _tokenizer.encode_batch_fast(documents["text"], add_special_tokens=False)
+    return {"input_ids": [[*each.ids, eos] for each in encodings]}
 
 
 def rows(documents: dict[str, list[str]], length: int) -> dict[str, Any]:
@@ -71,10 +71,10 @@ def _pass(spec: dict[str, Any], workers: int) -> dict[str, Any]:
     os.environ["TOKENIZERS_PARALLELISM"] = "false" if workers > 1 else "true"
     with empty_folder() as cache:
         cpu, began = _cpu_s(), time.perf_counter()
-        made = mapped(spec["files"], partial(rows, length=spec["length"]), workers, cache)
+        dataset = mapped(spec["files"], partial(rows, length=spec["length"]), workers, cache)
         map_s = time.perf_counter() - began
         samples = 0
-        for batch in DataLoader(made.with_format("torch"), spec["batch"], shuffle=True):
+        for batch in DataLoader(dataset.with_format("torch"), spec["batch"], shuffle=True):
             labels = batch["input_ids"].clone()
             samples += labels.numel()
         seconds = time.perf_counter() - began

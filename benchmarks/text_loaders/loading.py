@@ -43,18 +43,18 @@ class Loading:
         datasets.disable_progress_bars()
         kinds = {"drapps": drapps.torch.DataLoader, "stock": torch.utils.data.DataLoader}
         self._kinds, self._kind = kinds, kinds[spec["kind"]]
-        found = corpora.documents(Path(spec["text"]))
-        texts = [found[i % len(found)].decode()[:4000] for i in range(spec["documents"])]
-        made = transformers.PreTrainedTokenizerFast(tokenizer_file=spec["tokenizer"], **_SPECIALS)
+        documents = corpora.documents(Path(spec["text"]))
+        texts = [documents[i % len(documents)].decode()[:4000] for i in range(spec["documents"])]
+        codec = transformers.PreTrainedTokenizerFast(tokenizer_file=spec["tokenizer"], **_SPECIALS)
         call = {"truncation": True, "max_length": LENGTH}
         table = datasets.Dataset.from_dict({"text": texts})
         if spec["case"].startswith("live"):
-            self._dataset = table.with_transform(drapps.Tokenise(made, **call))
+            self._dataset = table.with_transform(drapps.Tokenise(codec, **call))
         else:
-            self._dataset = datasets.Dataset.from_dict(dict(made(texts, **call)))
+            self._dataset = datasets.Dataset.from_dict(dict(codec(texts, **call)))
         collators = {
-            "padded": partial(transformers.DataCollatorWithPadding, made),
-            "masked": partial(transformers.DataCollatorForLanguageModeling, made),
+            "padded": partial(transformers.DataCollatorWithPadding, codec),
+            "masked": partial(transformers.DataCollatorForLanguageModeling, codec),
             "flattened": partial(
                 transformers.DataCollatorWithFlattening, return_flash_attn_kwargs=True
             ),

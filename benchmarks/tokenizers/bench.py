@@ -51,11 +51,11 @@ class Bench:
 
     def kept(self, key: Sequence[Any], measure: Callable[[], Any]) -> Any:
         """What the journal has under the key; else what `measure` gives, which is kept there."""
-        found = self._journal.get(*key)
-        if found is None:
-            found = measure()
-            self._journal.keep(*key, result=found)
-        return found
+        value = self._journal.get(*key)
+        if value is None:
+            value = measure()
+            self._journal.keep(*key, result=value)
+        return value
 
     @contextmanager
     def started(
@@ -91,14 +91,14 @@ class Bench:
         if REFERENCE not in digests:
             raise ContestantError(f"nothing to compare with: {refused[REFERENCE]}")
         wanted = digests[REFERENCE]
-        found: dict[str, str | int] = {**refused}
+        verdicts: dict[str, str | int] = {**refused}
         for contestant, ids in digests.items():
             pairs = zip(ids, wanted, strict=True)
-            found[contestant] = sum(mine != theirs for mine, theirs in pairs)
-        if isinstance(found.get(OURS), int) and found[OURS]:
-            many = f"{found[OURS]} of {len(wanted)} documents"
-            found[OURS] = f"its ids are not those of {REFERENCE} in {many}"
-        return found
+            verdicts[contestant] = sum(mine != theirs for mine, theirs in pairs)
+        if isinstance(verdicts.get(OURS), int) and verdicts[OURS]:
+            many = f"{verdicts[OURS]} of {len(wanted)} documents"
+            verdicts[OURS] = f"its ids are not those of {REFERENCE} in {many}"
+        return verdicts
 
     def _digests(self, entry: Entry, vocabulary: str, text: Path) -> list[str]:
         with self.started(entry, vocabulary) as contestant:

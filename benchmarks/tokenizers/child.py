@@ -168,10 +168,10 @@ def _warm(subject: Subject, text: Path) -> int:
 
 
 def _documents(subject: Subject, data: bytes, whole: bool) -> list[Any]:
-    found = [data] if whole else data.split(b"\0")
+    documents = [data] if whole else data.split(b"\0")
     if subject.takes is bytes:
-        return found
-    return [document.decode("utf-8", "replace") for document in found]
+        return documents
+    return [document.decode("utf-8", "replace") for document in documents]
 
 
 def _digest(row: Sequence[int]) -> str:
@@ -179,9 +179,9 @@ def _digest(row: Sequence[int]) -> str:
 
 
 def _memory(what: str) -> int:
-    found = re.search(rf"^{what}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.M)
-    assert found is not None
-    return int(found[1]) * 1024
+    match = re.search(rf"^{what}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    assert match is not None
+    return int(match[1]) * 1024
 
 
 if __name__ == "__main__":

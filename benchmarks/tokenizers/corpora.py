@@ -127,11 +127,11 @@ def ensure(name: str, full: bool = True) -> Path:
     if not file.is_file():
         print(f"  text: {name}, of {', '.join(package for package, _ in corpus.parts)}", flush=True)
         known: set[str] = set() if corpus.english else set(_paragraphs(_ENGLISH_HELP))
-        found = list(_documents(corpus, known))
-        random.Random(name).shuffle(found)
+        pieces = list(_documents(corpus, known))
+        random.Random(name).shuffle(pieces)
         file.parent.mkdir(parents=True, exist_ok=True)
         new = file.with_suffix(".part")
-        new.write_text("\0".join(found), encoding="utf-8")
+        new.write_text("\0".join(pieces), encoding="utf-8")
         new.replace(file)
     return file
 
@@ -144,9 +144,9 @@ def documents(file: Path) -> list[bytes]:
 def _documents(corpus: Corpus, seen: set[str]) -> Iterator[str]:
     """A document for each file or piece of it, of the paragraphs that none before it has."""
     for part in corpus.parts:
-        for found in _files(part):
+        for file in _files(part):
             kept: list[str] = []
-            for each in markup.paragraphs(found):
+            for each in markup.paragraphs(file):
                 if sum(map(len, kept)) > _LONG:
                     yield "\n\n".join(kept)
                     kept = []
@@ -173,8 +173,8 @@ def _files(part: tuple[str, str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=_packages()) as folder:
         unpack = ["dpkg-deb", "-x", str(_package(package)), folder]
         subprocess.run(unpack, check=True)
-        found = sorted(file for file in Path(folder).glob(pattern) if not file.is_symlink())
-        files = [file for file in found if file.is_file()]
+        matches = sorted(file for file in Path(folder).glob(pattern) if not file.is_symlink())
+        files = [file for file in matches if file.is_file()]
         if not files:
             raise ContestantError(f"the package {package} has no {pattern}")
         yield from files
@@ -200,11 +200,11 @@ def _package(name: str) -> Path:
         commands = [["apt-get", "-qq", "download", name]]
         if _run(commands[0], folder):
             commands.insert(0, ["apt-get", "-qq", "update"])  # without lists nothing is found
-            said = [said for said in (_run(command, folder) for command in commands) if said]
+            errors = [error for error in (_run(each, folder) for each in commands) if error]
             if not list(Path(folder).glob("*.deb")):
-                raise ContestantError(f"apt-get cannot download {name}: {(said or ['?'])[-1]}")
-        (found,) = Path(folder).glob("*.deb")
-        return found.rename(place / found.name)
+                raise ContestantError(f"apt-get cannot download {name}: {(errors or ['?'])[-1]}")
+        (archive,) = Path(folder).glob("*.deb")
+        return archive.rename(place / archive.name)
 
 
 def _run(command: Sequence[str], folder: str) -> str:

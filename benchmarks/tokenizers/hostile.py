@@ -21,10 +21,10 @@ _SYLLABLES = ("in", "the", "er", "an", "re", "on", "at", "en", "ing", "tion", "e
 
 def make(name: str, size: int) -> bytes:
     """The input of that name; text is cut at a whole character, some bytes short at most."""
-    found = INPUTS[name](size)
+    data = INPUTS[name](size)
     if name == "random bytes":
-        return found
-    return found[:size].decode("utf-8", "ignore").encode()
+        return data
+    return data[:size].decode("utf-8", "ignore").encode()
 
 
 def _repeated(piece: str) -> Callable[[int], bytes]:

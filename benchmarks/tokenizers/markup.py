@@ -32,8 +32,8 @@ def paragraphs(file: Path) -> list[str]:
         text = page(text)
     elif re.search(r"\.[1-8][a-z]*$", name):
         text = manual(text)
-    found = (each.strip("\n").rstrip() for each in _EMPTY.split(text))
-    return [each for each in found if each]
+    pieces = (each.strip("\n").rstrip() for each in _EMPTY.split(text))
+    return [each for each in pieces if each]
 
 
 def page(text: str) -> str:

@@ -60,14 +60,14 @@ def hostile(bench: Bench) -> None:
 
 def _answers(bench: Bench, name: str) -> tuple[dict[str, list[list[Answer]]], dict[str, str]]:
     """Of each contestant the rounds at each size; and why others have none."""
-    found: dict[str, list[list[Answer]]] = {}
+    answers: dict[str, list[list[Answer]]] = {}
     refused = dict(bench.refused)
     for entry in ENTRIES:
         if entry.name not in refused and entry.can(_VOCABULARY):
             sizes = bench.settings.hostile if entry.name == OURS else bench.settings.hostile[:1]
             with refusing(entry.name, refused):
-                found[entry.name] = [_rounds(bench, entry, name, size) for size in sizes]
-    return found, refused
+                answers[entry.name] = [_rounds(bench, entry, name, size) for size in sizes]
+    return answers, refused
 
 
 def _figures(sizes: list[list[Answer]]) -> dict[str, Any]:

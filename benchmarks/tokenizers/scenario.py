@@ -83,13 +83,13 @@ def _asked(settings: Settings) -> dict[str, Any]:
 
 def _versions() -> dict[str, dict[str, str]]:
     """What is measured of each rival, and the newest that there is."""
-    found = {}
+    rivals = {}
     for entry in ENTRIES:
         if entry.environment:
             package = _PACKAGES.get(entry.module, entry.module)
             pinned = environment.versions(entry.environment, (package,), PINS)
-            found[entry.name] = {"versions": pinned, "newest": _newest(package)}
-    return found
+            rivals[entry.name] = {"versions": pinned, "newest": _newest(package)}
+    return rivals
 
 
 def _newest(package: str) -> str:

@@ -92,11 +92,11 @@ def _in_turn(kinds: list[Iterator[bytes]]) -> Iterator[bytes]:
     """A document of each kind in turn, of those that have one left."""
     while kinds:
         for kind in tuple(kinds):
-            found = next(kind, None)
-            if found is None:
+            document = next(kind, None)
+            if document is None:
                 kinds.remove(kind)
             else:
-                yield found
+                yield document
 
 
 def _folder(settings: Settings) -> Path:

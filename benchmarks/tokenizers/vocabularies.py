@@ -145,8 +145,8 @@ def ranks_in(file: Path) -> dict[bytes, int]:
     added = {token["content"] for token in content["added_tokens"]}
     byte = {character: value for value, character in _characters().items()}
     tokens = content["model"]["vocab"].items()
-    found = sorted((rank, token) for token, rank in tokens if token not in added)
-    return {bytes(byte[each] for each in token): rank for rank, token in found}
+    entries = sorted((rank, token) for token, rank in tokens if token not in added)
+    return {bytes(byte[each] for each in token): rank for rank, token in entries}
 
 
 @cache
@@ -159,12 +159,12 @@ def ranks_of(name: str) -> dict[bytes, int]:
 def special_of(name: str) -> dict[str, int]:
     """The special tokens of a real vocabulary."""
     data, place = _carried(f"{name}.special"), 4
-    found: dict[str, int] = {}
+    tokens: dict[str, int] = {}
     for _ in range(struct.unpack_from("<I", data)[0]):
         number, length = struct.unpack_from("<IH", data, place)
-        found[data[place + 6 : place + 6 + length].decode()] = number
+        tokens[data[place + 6 : place + 6 + length].decode()] = number
         place += 6 + length
-    return found
+    return tokens
 
 
 def _records(name: str) -> Iterator[tuple[int, bytes]]:
@@ -244,8 +244,8 @@ def _all_pairs(ranks: dict[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
     for token in ranks:
         pairs = ((token[:cut], token[cut:]) for cut in range(1, len(token)))
         known = ((ranks.get(left), ranks.get(right), left, right) for left, right in pairs)
-        found = sorted(each for each in known if None not in each)
-        yield from ((left, right) for _, _, left, right in found)
+        merges = sorted(each for each in known if None not in each)
+        yield from ((left, right) for _, _, left, right in merges)
 
 
 def _last_pairs(ranks: dict[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
@@ -254,8 +254,8 @@ def _last_pairs(ranks: dict[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
         parts = [token[place : place + 1] for place in range(len(token))]
         while len(parts) > 2:
             neighbours = enumerate(itertools.pairwise(parts))
-            found = ((ranks.get(a + b, rank), place) for place, (a, b) in neighbours)
-            lowest, place = min(found)
+            candidates = ((ranks.get(a + b, rank), place) for place, (a, b) in neighbours)
+            lowest, place = min(candidates)
             if lowest >= rank:  # no merges lead here
                 break
             parts[place : place + 2] = [parts[place] + parts[place + 1]]
@@ -268,8 +268,8 @@ def _characters() -> dict[int, str]:
     """The character that stands for each byte in a byte-level vocabulary."""
     printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printed]
-    found = {byte: chr(byte) for byte in printed}
-    return found | {byte: chr(256 + place) for place, byte in enumerate(others)}
+    characters = {byte: chr(byte) for byte in printed}
+    return characters | {byte: chr(256 + place) for place, byte in enumerate(others)}
 
 
 def _write(file: Path, tokenizer: Any) -> None:

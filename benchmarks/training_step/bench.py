@@ -48,7 +48,7 @@ class Bench:
                 for key in missing:
                     answer = child.ask(**jobs[key], device=self.device)
                     self.journal.keep(self.device, *key, result=answer)
-                    print(f"  {', '.join(map(str, key))}{_told(answer)}", flush=True)
+                    print(f"  {', '.join(map(str, key))}{_summary(answer)}", flush=True)
         return {key: self._kept(key) for key in jobs}
 
     def name(self, what: str) -> str:
@@ -59,7 +59,7 @@ class Bench:
         return self.journal.get(self.device, *key)
 
 
-def _told(answer: Answer) -> str:
+def _summary(answer: Answer) -> str:
     """What is printed of it."""
     if "curve" in answer:
         return f": {answer['curve'][-1][2]:.4f} after {answer['seconds']:.1f} s"

@@ -55,10 +55,10 @@ def reached(run: Run, wanted: float, higher: bool) -> Reached:
 
 def best(cells: Mapping[Any, Run], wanted: float, higher: bool) -> Any:
     """The cell of a grid that is there first; where none is, the one of the best final quality."""
-    found = {cell: reached(run, wanted, higher) for cell, run in cells.items()}
-    there = [cell for cell, each in found.items() if each.there]
+    arrivals = {cell: reached(run, wanted, higher) for cell, run in cells.items()}
+    there = [cell for cell, each in arrivals.items() if each.there]
     if there:
-        return min(there, key=lambda cell: found[cell].seconds)
+        return min(there, key=lambda cell: arrivals[cell].seconds)
     return max(cells, key=lambda cell: final(cells[cell]) * (1 if higher else -1))
 
 

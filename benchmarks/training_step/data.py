@@ -42,11 +42,11 @@ def text(part: str) -> np.ndarray:
     """
     files = {name: FOLDER / f"{name}.txt" for name in ("train", "held-out")}
     if not all(file.exists() for file in files.values()):
-        found = _found()
+        sources = _sources()
         FOLDER.mkdir(parents=True, exist_ok=True)
         for name, file in files.items():
             new = file.with_suffix(".part")
-            new.write_text("\n\n".join(_paragraphs(found, name == "held-out")), encoding="utf-8")
+            new.write_text("\n\n".join(_paragraphs(sources, name == "held-out")), encoding="utf-8")
             new.rename(file)
     return np.frombuffer(files[part].read_bytes(), np.uint8)
 
@@ -57,7 +57,7 @@ def windows(bytes_: np.ndarray, length: int) -> np.ndarray:
     return bytes_[: rows * length].reshape(rows, length).copy()
 
 
-def _found() -> list[Path]:
+def _sources() -> list[Path]:
     files = sorted(Path("/usr/share/doc").glob(_TEXTS))
     if not files:
         raise OSError(f"no /usr/share/doc/{_TEXTS}: apt-get install {_PACKAGE}")

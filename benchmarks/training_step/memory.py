@@ -36,18 +36,18 @@ def _measure(bench: Bench, model: str, batch: int) -> None:
     while shares:
         share = shares.pop(0)
         limit = int(share * plain["step_bytes"])
-        found = bench.ask("memory", model, batch, share, **job, limit=limit)
+        answer = bench.ask("memory", model, batch, share, **job, limit=limit)
         name = f"within {share:.0%} of the step"
-        if "cannot" in found:
-            figures[name] = {"cannot_run": found["cannot"]}
-            least = _ROOM * found["smallest_bytes"] / plain["step_bytes"]
+        if "cannot" in answer:
+            figures[name] = {"cannot_run": answer["cannot"]}
+            least = _ROOM * answer["smallest_bytes"] / plain["step_bytes"]
             shares = [max(least, share + 0.01), *(each for each in shares if each > least)]
             shares = [each for each in shares if each < 1]
             continue
-        slower = found["seconds"] / found["plain_seconds"]
-        figures[name] = {**found, "slower": slower}
+        slower = answer["seconds"] / answer["plain_seconds"]
+        figures[name] = {**answer, "slower": slower}
         if slower <= SLOWER:
-            chosen = found
+            chosen = answer
             break
     bench.result.figures[case] = figures
     bench.result.limits[case] = WANTED

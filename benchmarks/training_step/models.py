@@ -14,8 +14,8 @@ VOCABULARY = 256  # bytes
 def convolutional() -> nn.Module:
     """Three convolutions with batch norm, for pictures of 28 by 28."""
 
-    def block(given: int, made: int, *more: nn.Module) -> nn.Sequential:
-        layers = [nn.Conv2d(given, made, 3, padding=1, bias=False), nn.BatchNorm2d(made), nn.ReLU()]
+    def block(given: int, maps: int, *more: nn.Module) -> nn.Sequential:
+        layers = [nn.Conv2d(given, maps, 3, padding=1, bias=False), nn.BatchNorm2d(maps), nn.ReLU()]
         return nn.Sequential(*layers, *more)
 
     return nn.Sequential(

@@ -21,15 +21,15 @@ _WARM = 3  # pairs
 def measure(bench: Bench) -> None:
     """Adds the cost in per cent for each stand-in's model."""
     for task in bench.settings.tasks:
-        found = bench.ask(
+        answer = bench.ask(
             "noise cost", task, what="noise cost", task=task, pairs=bench.settings.pairs
         )
         name = bench.name(f"noise_scale_cost_percent_{task}")
-        costs = [100 * (noise / plain - 1) for plain, noise in found["pairs"]]
+        costs = [100 * (noise / plain - 1) for plain, noise in answer["pairs"]]
         bench.result.add_ratio(name, costs)
         bench.result.limits[name] = WANTED
         bench.result.figures[bench.name(f"noise_{task}")] = {
-            "step": {"batch": found["batch"], "step_s": min(each[0] for each in found["pairs"])}
+            "step": {"batch": answer["batch"], "step_s": min(each[0] for each in answer["pairs"])}
         }
 
 

@@ -20,9 +20,9 @@ _DEVICES = ("cpu", "cuda")
 
 def write(file: Path) -> list[Path]:
     """Writes the page beside the result `file`; returns where."""
-    made = file.with_suffix(".html")
-    made.write_text(html(json.loads(file.read_text())), encoding="utf-8")
-    return [made]
+    page = file.with_suffix(".html")
+    page.write_text(html(json.loads(file.read_text())), encoding="utf-8")
+    return [page]
 
 
 def html(content: Mapping[str, Any]) -> str:

@@ -146,8 +146,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         side = (turn + turn // 2) % 2  # one, the other, the other, the one
         rates[side] += _samples_per_s(task, device, pair[side].step, job["seconds"])
     share = rates[0] * chosen.efficiency / (rates[1] * grids.efficiency)
-    found = {"cells": [asdict(cell) for cell in cells], "planned": asdict(chosen)}
-    return {**found, "share": 1.0 if chosen.step == grids.step else share}
+    answer = {"cells": [asdict(cell) for cell in cells], "planned": asdict(chosen)}
+    return {**answer, "share": 1.0 if chosen.step == grids.step else share}
 
 
 def measure(bench: Bench, task: str, reference: int, noise_scale: float) -> list[Cell]:

@@ -86,7 +86,7 @@ class Quality:
     @cached_property
     def runs(self) -> dict[str, list[Answer]]:
         """Each arm's trainings, a seed at a time, each seed beginning with another arm."""
-        found: dict[str, list[Answer]] = {arm: [] for arm in self.arms}
+        by_arm: dict[str, list[Answer]] = {arm: [] for arm in self.arms}
         for seed in range(self._bench.seeds):
             first = seed % len(self.arms)
             jobs = {
@@ -95,13 +95,13 @@ class Quality:
             }
             answers = self._bench.ask_all(jobs)
             for arm in self.arms:
-                found[arm].append(answers["run", self._task, seed, arm])
-        return found
+                by_arm[arm].append(answers["run", self._task, seed, arm])
+        return by_arm
 
     def scale(self) -> float | None:
         """The noise scale at the end of the grid's training with everything, in samples."""
-        found: float | None = self.grid[ALL][self.tuned[ALL]].get("scale")
-        return found
+        noise: float | None = self.grid[ALL][self.tuned[ALL]].get("scale")
+        return noise
 
     def report(self) -> None:
         """Figures and ratios."""

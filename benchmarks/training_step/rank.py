@@ -38,12 +38,12 @@ def main(job: dict[str, int]) -> dict[str, float]:
             loss = task.loss_of(model, rows)
         step.backward(loss, samples=len(rows[0]))
 
-    found = {"step_s": _median(once, job["steps"]), "network_s": 0.0, "gradient_bytes": 4.0 * count}
+    costs = {"step_s": _median(once, job["steps"]), "network_s": 0.0, "gradient_bytes": 4.0 * count}
     if ranks > 1:
         gradient = torch.zeros(count)
-        found["network_s"] = _median(lambda: torch.distributed.all_reduce(gradient), job["steps"])
+        costs["network_s"] = _median(lambda: torch.distributed.all_reduce(gradient), job["steps"])
         torch.distributed.barrier()
-    return found
+    return costs
 
 
 def _median(work: Callable[[], object], count: int) -> float:

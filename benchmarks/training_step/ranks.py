@@ -44,13 +44,13 @@ def measure(bench: Bench, batch: int) -> None:
 
 def _round(bench: Bench, number: int, batch: int) -> dict[str, Any]:
     key = (bench.device, "ranks", number, batch)
-    found: dict[str, Any] | None = bench.journal.get(*key)
-    if found is None:
+    answers: dict[str, Any] | None = bench.journal.get(*key)
+    if answers is None:
         order = (1, 2) if number % 2 else (2, 1)
-        found = {str(count): ranks(count, {"batch": batch, "steps": STEPS}) for count in order}
-        bench.journal.keep(*key, result=found)
-        print(f"  ranks, round {number + 1}: {found}", flush=True)
-    return found
+        answers = {str(count): ranks(count, {"batch": batch, "steps": STEPS}) for count in order}
+        bench.journal.keep(*key, result=answers)
+        print(f"  ranks, round {number + 1}: {answers}", flush=True)
+    return answers
 
 
 def ranks(count: int, job: dict[str, int]) -> dict[str, float]:

@@ -79,8 +79,8 @@ def where(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Sentences that say where the time goes, and what could be gained at all."""
     baseline = figures["baseline"]
     shares = baseline["shares"]
-    said = ", ".join(f"{share:.1%} {name}" for name, share in shares.items())
-    yield f"Of the baseline's time: {said}."
+    listing = ", ".join(f"{share:.1%} {name}" for name, share in shares.items())
+    yield f"Of the baseline's time: {listing}."
     if "wait" in shares:
         yield (
             f"A loader that never lets it wait would save {shares['wait']:.1%}; precision and "

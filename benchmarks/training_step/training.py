@@ -77,14 +77,14 @@ def train_task(
             seconds += _now(where) - began
             curve.append([seconds, seen, task.quality(model, held_out, where)])
             began = _now(where)
-    found = {"curve": curve, "seconds": seconds, "samples": seen, "steps": steps, "shares": shares}
+    answer = {"curve": curve, "seconds": seconds, "samples": seen, "steps": steps, "shares": shares}
     if step is not None:
-        found["steps"] = step.steps
+        answer["steps"] = step.steps
         if step.noise is not None:
-            found["batches"] = [list(each) for each in step.batch.history]
+            answer["batches"] = [list(each) for each in step.batch.history]
             scale = step.noise.estimate.scale
-            found["scale"] = None if math.isnan(scale) else scale
-    return found
+            answer["scale"] = None if math.isnan(scale) else scale
+    return answer
 
 
 def chosen(job: dict[str, Any]) -> dict[str, str]:
@@ -93,8 +93,8 @@ def chosen(job: dict[str, Any]) -> dict[str, str]:
     model = task.model().to(device)
     loader = torch.utils.data.DataLoader(task.dataset, job["batch"])
     batches = list(itertools.islice(loader, _CHECKED))
-    found = train.checked_precision(model, batches, task.loss_of)
-    return {"kind": found.kind, "why": found.why}
+    precision = train.checked_precision(model, batches, task.loss_of)
+    return {"kind": precision.kind, "why": precision.why}
 
 
 def _loader(task: Task, arm: Arm, batch: int, workers: int) -> Any:

@@ -116,10 +116,10 @@ def draw(seed: int, count: int) -> list[Case]:
 
 def _each(chance: random.Random, kinds: tuple[str, ...], count: int) -> list[str]:
     """So many of some kinds, as evenly as can be."""
-    found: list[str] = []
-    while len(found) < count:
-        found += chance.sample(kinds, len(kinds))
-    return found[:count]
+    draws: list[str] = []
+    while len(draws) < count:
+        draws += chance.sample(kinds, len(kinds))
+    return draws[:count]
 
 
 def _cost(chance: random.Random, kind: str) -> float:

@@ -36,8 +36,8 @@ def main() -> None:
     plain = steps_s(iter(range(_STEPS)))
     watched = steps_s(drapps.watch(iter(range(_STEPS))))
     threads = len(list(Path("/proc/self/task").iterdir()))
-    told = {"step_us": 1e6 * (watched - plain), "cpu_share": looking_share(), "threads": threads}
-    print(json.dumps(told))
+    costs = {"step_us": 1e6 * (watched - plain), "cpu_share": looking_share(), "threads": threads}
+    print(json.dumps(costs))
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def main() -> None:
         collate_fn=Collate(spent.get("collate", 0.0) * case["batch"]),
     )
     knobs = Knobs(num_workers=workers, prefetch_factor=prefetch if workers else None, num_threads=1)
-    found = profile_session(workload, knobs, steps=steps, warmup=_WARMUP)
-    print(json.dumps({"waits": found.data_wait_frac}), flush=True)
+    profile = profile_session(workload, knobs, steps=steps, warmup=_WARMUP)
+    print(json.dumps({"waits": profile.data_wait_frac}), flush=True)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def _traceml(python: str, case: Case, seconds: float, run: Runs) -> tuple[str, b
         tool = [str(Path(python).with_name("traceml")), "run", str(_HERE / "child.py")]
         tool += ["--logs-dir", folder, "--run-name", "case", "--nproc-per-node", ranks]
         run([*tool, "--args", json.dumps(case.described()), str(seconds)])
-        found = next(Path(folder).rglob("final_summary.json"))
-        kind = str(json.loads(found.read_text())["primary_diagnosis"]["kind"])
+        summary = next(Path(folder).rglob("final_summary.json"))
+        kind = str(json.loads(summary.read_text())["primary_diagnosis"]["kind"])
     if kind == "INSUFFICIENT_STEP_TIME_DATA":
         return kind, None
     return kind, kind in ("INPUT_BOUND", "INPUT_STRAGGLER")

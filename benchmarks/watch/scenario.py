@@ -54,22 +54,22 @@ def measure(
     for case in cases:
         if only and not set(only) & set(case.causes):
             continue
-        found = journal.get(case.name)
-        if found is None:
-            found = _found(case)
-            journal.keep(case.name, result=found)
-        if "cannot_run" not in found:
-            table[found["cause"], found["verdict"]] += 1
-        result.figures[case.name] = {"watch": found}
-        result.rounds[case.name] = {"watch": [case.described() | found]}
-        print(f"{NAME}, {case.name}: {_said(found)}", flush=True)
+        record = journal.get(case.name)
+        if record is None:
+            record = _judge(case)
+            journal.keep(case.name, result=record)
+        if "cannot_run" not in record:
+            table[record["cause"], record["verdict"]] += 1
+        result.figures[case.name] = {"watch": record}
+        result.rounds[case.name] = {"watch": [case.described() | record]}
+        print(f"{NAME}, {case.name}: {_summary(record)}", flush=True)
         for rival in RIVALS if full else ():
-            told = journal.get(case.name, rival)
-            if told is None:
-                told = _of_rival(rival, case)
-                journal.keep(case.name, rival, result=told)
-            result.figures[case.name][rival] = told
-            print(f"  {rival}: {told.get('says') or told['cannot_run']}", flush=True)
+            answer = journal.get(case.name, rival)
+            if answer is None:
+                answer = _of_rival(rival, case)
+                journal.keep(case.name, rival, result=answer)
+            result.figures[case.name][rival] = answer
+            print(f"  {rival}: {answer.get('says') or answer['cannot_run']}", flush=True)
     _add_rivals(result)
     ran = [each["watch"] for each in result.figures.values() if "cannot_run" not in each["watch"]]
     if ran:
@@ -94,33 +94,33 @@ def confusion(table: Counter[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def _said(found: dict[str, Any]) -> str:
-    if "cannot_run" in found:
-        return f"skipped: {found['cannot_run']}"
-    right = "right" if found["right"] else "wrong"
-    return f"{found['verdict']} ({right}), stall {found['stall']:.1%}"
+def _summary(record: dict[str, Any]) -> str:
+    if "cannot_run" in record:
+        return f"skipped: {record['cannot_run']}"
+    right = "right" if record["right"] else "wrong"
+    return f"{record['verdict']} ({right}), stall {record['stall']:.1%}"
 
 
-def _found(case: Case) -> dict[str, Any]:
+def _judge(case: Case) -> dict[str, Any]:
     """What was said of a case, and whether that is right."""
     try:
         with tempfile.TemporaryDirectory() as folder, _conditions(case) as group:
-            told = Path(folder, "told.json")
-            watch = [sys.executable, "-m", "drapps", "watch", "--quiet", "--json", str(told), "--"]
+            file = Path(folder, "told.json")
+            watch = [sys.executable, "-m", "drapps", "watch", "--quiet", "--json", str(file), "--"]
             _run([*watch, *_command(case, _SECONDS)], _MOST_S, group)
-            said = json.loads(told.read_text())
+            diagnosis = json.loads(file.read_text())
         cause = case.causes[0] if len(case.causes) == 1 else _gains_most(case)
     except (CgroupError, OSError, subprocess.SubprocessError) as error:
         return {"cannot_run": str(error)}
-    verdict, bound = said["verdict"], said["data_bound"]
+    verdict, bound = diagnosis["verdict"], diagnosis["data_bound"]
     return {
         "cause": cause,
         "verdict": verdict,
         "right": verdict in ACCEPTED[cause],
         "false_alarm": bool(bound) and cause in NOT_BOUND,
         "bound_right": bool(bound) == (cause not in NOT_BOUND),
-        "stall": said["stall"],
-        "sentence": said["sentence"],
+        "stall": diagnosis["stall"],
+        "sentence": diagnosis["sentence"],
     }
 
 

@@ -71,19 +71,19 @@ def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
 
 def main(words: Sequence[str], config: GPT2Config | None = None, context: int = CONTEXT) -> None:
     """Trains, and says after each epoch how well the held-out text is predicted."""
-    told = options(__doc__, words, epochs=5, batch=8, rate=5e-4)
-    if told.data is None:
+    flags = options(__doc__, words, epochs=5, batch=8, rate=5e-4)
+    if flags.data is None:
         raise DataError("say where your copy of WikiText-2 is, or any text file")
     torch.manual_seed(1)
-    numbers = [tokens(text, told.tokenizer) for text in texts(told.data)]
-    train = rows(numbers[0], context).shuffle(seed=1).batch(told.batch)
-    held_out = rows(numbers[1], context).batch(told.batch)
-    vocabulary = 256 if told.tokenizer is None else 1 + max(int(each.max()) for each in numbers)
+    numbers = [tokens(text, flags.tokenizer) for text in texts(flags.data)]
+    train = rows(numbers[0], context).shuffle(seed=1).batch(flags.batch)
+    held_out = rows(numbers[1], context).batch(flags.batch)
+    vocabulary = 256 if flags.tokenizer is None else 1 + max(int(each.max()) for each in numbers)
     config = GPT2Config() if config is None else config
     config.vocab_size, config.use_cache = max(vocabulary, 256), False
     model = GPT2LMHeadModel(config)
-    for epoch in fit(model, train, loss_of, told):
-        nats = mean(model, held_out, loss_of, told.device)
+    for epoch in fit(model, train, loss_of, flags):
+        nats = mean(model, held_out, loss_of, flags.device)
         print(f"epoch {epoch + 1}: perplexity {math.exp(nats):.2f} a token", flush=True)
 
 

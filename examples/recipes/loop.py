@@ -36,35 +36,35 @@ def fit(
     model: torch.nn.Module,
     loader: drapps.Loader,
     loss_of: Callable[[torch.nn.Module, Batch], torch.Tensor],
-    told: argparse.Namespace,
+    flags: argparse.Namespace,
 ) -> Iterator[int]:
     """Trains; yields the number of each epoch when it is over, and prints a report at the end."""
-    model.to(told.device)
-    optimizer = torch.optim.AdamW(model.parameters(), told.rate, weight_decay=0.05)
-    samples = loader.dataset_size * told.epochs
+    model.to(flags.device)
+    optimizer = torch.optim.AdamW(model.parameters(), flags.rate, weight_decay=0.05)
+    samples = loader.dataset_size * flags.epochs
     step = train.Step(
         model,
         optimizer,
-        batch=train.BatchSchedule(most=told.most, warmup=20),
-        precision=told.precision,
+        batch=train.BatchSchedule(most=flags.most, warmup=20),
+        precision=flags.precision,
         learning_rate=train.WarmupCosine(
-            optimizer, warmup=0.05 * samples, total=samples, quantum=told.batch
+            optimizer, warmup=0.05 * samples, total=samples, quantum=flags.batch
         ),
         scaling="sqrt",
         clip=1.0,
     )
-    if told.memory:
-        batch = moved(next(loader.torch()), told.device)
+    if flags.memory:
+        batch = moved(next(loader.torch()), flags.device)
 
         def example() -> torch.Tensor:
             with step.precision.autocast():
                 return loss_of(model, batch)
 
-        print(train.checkpoint(model, example, memory=told.memory))
-    for epoch in range(told.epochs):
+        print(train.checkpoint(model, example, memory=flags.memory))
+    for epoch in range(flags.epochs):
         model.train()
         for given in loader.torch():
-            batch = moved(given, told.device)
+            batch = moved(given, flags.device)
             with step:
                 loss = loss_of(model, batch)
             step.backward(loss, samples=len(next(iter(batch.values()))))

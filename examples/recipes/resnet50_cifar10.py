@@ -84,17 +84,17 @@ def accuracy(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
 
 def main(words: Sequence[str], model: torch.nn.Module | None = None) -> None:
     """Trains, and says after each epoch how much of the test is right."""
-    told = options(__doc__, words, epochs=30, batch=64, rate=1e-3)
-    if told.data is None:
+    flags = options(__doc__, words, epochs=30, batch=64, rate=1e-3)
+    if flags.data is None:
         raise DataError("say where your copy of CIFAR-10 is")
     torch.manual_seed(1)
-    train, test = sources(told.data)
-    loader = train.normalize(MEAN, STD).shuffle(seed=1).batch(told.batch)
+    train, test = sources(flags.data)
+    loader = train.normalize(MEAN, STD).shuffle(seed=1).batch(flags.batch)
     tested = None if test is None else test.normalize(MEAN, STD).batch(500)
     model = model_for(len(loader.classes) or 10) if model is None else model
-    for epoch in fit(model, loader, loss_of, told):
-        said = "no test" if tested is None else f"{mean(model, tested, accuracy, told.device):.2%}"
-        print(f"epoch {epoch + 1}: {said}", flush=True)
+    for epoch in fit(model, loader, loss_of, flags):
+        note = "no test" if tested is None else f"{mean(model, tested, accuracy, flags.device):.2%}"
+        print(f"epoch {epoch + 1}: {note}", flush=True)
 
 
 if __name__ == "__main__":

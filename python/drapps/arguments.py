@@ -36,13 +36,13 @@ def size_of(text: str, letters: bool = False) -> int:
     Raises:
         ValueError: it is no size.
     """
-    found = _SIZE.fullmatch(text.strip())
-    power, unit = ("", "") if found is None else (found[2].upper(), (found[3] or "").upper())
+    match = _SIZE.fullmatch(text.strip())
+    power, unit = ("", "") if match is None else (match[2].upper(), (match[3] or "").upper())
     alone = power and not unit and not letters
-    if found is None or alone or (unit == "IB" and not power):
+    if match is None or alone or (unit == "IB" and not power):
         raise ValueError(f"{text!r} is no size; write 4096, 512MiB or 1GB")
     factor: int = (1000 if unit == "B" else 1024) ** " KMGTP".index(power or " ")
-    return int(found[1]) * factor
+    return int(match[1]) * factor
 
 
 def byte_count(name: str, value: Any, lowest: int = 1, besides: str = "") -> int:
@@ -70,13 +70,13 @@ def byte_count(name: str, value: Any, lowest: int = 1, besides: str = "") -> int
 def whole(name: str, value: Any, lowest: int, highest: int | None = None) -> int:
     """A whole number from `lowest` to `highest`, in whichever integer class."""
     try:
-        found = None if isinstance(value, bool) else operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        found = None
-    if found is None or found < lowest or (highest is not None and found > highest):
+        number = None
+    if number is None or number < lowest or (highest is not None and number > highest):
         end = "" if highest is None else f" to {_shown(highest)}"
         raise PipelineError(f"{name}={value!r} must be a whole number from {lowest}{end}")
-    return found
+    return number
 
 
 def _shown(highest: int) -> str:
@@ -112,38 +112,38 @@ def number_in(value: Any) -> float | None:
 
 def positive(name: str, value: Any) -> float:
     """A number above 0, which is finite."""
-    found = number_in(value)
-    if found is None or not 0 < found < math.inf:
+    number = number_in(value)
+    if number is None or not 0 < number < math.inf:
         raise PipelineError(f"{name}={value!r} must be a positive number")
-    return found
+    return number
 
 
 def cores(name: str, value: Any) -> float:
     """A number of cores that a budget may be; the core has the same bounds."""
-    found = number_in(value)
-    if found is None or not 1e-4 <= found <= 4096:
+    number = number_in(value)
+    if number is None or not 1e-4 <= number <= 4096:
         raise PipelineError(
             f"{name}={value!r} must be a number of cores from 0.0001 to 4096; leave it out for all "
             "that there are"
         )
-    return found
+    return number
 
 
 def seconds(name: str, value: Any, highest: float = math.inf) -> float:
     """A number of seconds from 0 to `highest`."""
-    found = number_in(value)
-    if found is None or not 0 <= found <= highest:
+    duration = number_in(value)
+    if duration is None or not 0 <= duration <= highest:
         end = "" if highest == math.inf else f" to {highest:g}"
         raise PipelineError(f"{name}={value!r} must be a number of seconds from 0{end}")
-    return found
+    return duration
 
 
 def chance(value: Any, name: str = "p") -> float:
     """A probability."""
-    found = number_in(value)
-    if found is None or not 0.0 <= found <= 1.0:
+    probability = number_in(value)
+    if probability is None or not 0.0 <= probability <= 1.0:
         raise PipelineError(f"{name}={value!r} must be a probability from 0 to 1")
-    return found
+    return probability
 
 
 def flag(name: str, value: Any) -> bool:
@@ -171,10 +171,10 @@ def text(name: str, value: Any) -> str:
 
 def texts(name: str, value: Any, what: str) -> list[str]:
     """One text, or a list of them that is not empty, each of which is not; `what` they are."""
-    found = [value] if isinstance(value, str) else elements(value)
-    if not found or not all(isinstance(each, str) and each for each in found):
+    entries = [value] if isinstance(value, str) else elements(value)
+    if not entries or not all(isinstance(each, str) and each for each in entries):
         raise PipelineError(f"{name}={value!r} must be {what}, at least one")
-    return found
+    return entries
 
 
 def called(name: str, value: Any) -> Callable[..., Any]:
@@ -188,21 +188,21 @@ def called(name: str, value: Any) -> Callable[..., Any]:
 def path(name: str, value: Any, what: str = "file") -> str:
     """The name of a file, or of whatever else `what` says."""
     try:
-        found = os.fsdecode(value)
+        filename = os.fsdecode(value)
     except TypeError:
-        found = ""
-    if not found or "\0" in found:
+        filename = ""
+    if not filename or "\0" in filename:
         raise PipelineError(f"{name}={value!r} must be the name of a {what}")
-    return found
+    return filename
 
 
 def paths(name: str, values: Any) -> list[bytes]:
     """The names of files, as the system takes them."""
-    found = elements(values)
-    if found is None:
+    files = elements(values)
+    if files is None:
         raise PipelineError(f"{name}={values!r} must be a list of files")
     try:
-        return [os.fsencode(each) for each in found]
+        return [os.fsencode(each) for each in files]
     except TypeError as error:
         raise PipelineError(f"{name} holds what is no name of a file: {error}") from None
 
@@ -248,15 +248,15 @@ def elements(value: Any) -> list[Any] | None:
 
 def one_or_more(value: Any) -> list[Any]:
     """The elements of a list or of its like, or the one thing that it is."""
-    found = listed(value)
-    return [value] if found is None else found
+    entries = listed(value)
+    return [value] if entries is None else entries
 
 
 def floats(name: str, values: Any, each: str = "one per channel") -> list[float]:
     """A list of finite numbers."""
-    found = listed(values)
+    entries = listed(values)
     try:
-        numbers = [_float_of(value) for value in ([None] if found is None else found)]
+        numbers = [_float_of(value) for value in ([None] if entries is None else entries)]
     except (TypeError, ValueError, OverflowError):
         numbers = [math.nan]
     if not all(map(math.isfinite, numbers)):

@@ -249,17 +249,17 @@ def _from(position: int, batches: list[Whole]) -> list[Whole]:
 
 
 def _checked(sizes: Sequence[int] | npt.NDArray[Any], most: int) -> Whole:
-    found = np.asarray(sizes)
-    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iu":
+    array = np.asarray(sizes)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
         raise PipelineError("sizes must be a list of whole numbers, one per sample")
-    found = found.astype(np.int64)
+    array = array.astype(np.int64)
     for worst, problem in (
-        (int(np.argmin(found)), "sizes count from 1"),
-        (int(np.argmax(found)), f"max_tokens is {most}: raise it, or leave out or cut the sample"),
+        (int(np.argmin(array)), "sizes count from 1"),
+        (int(np.argmax(array)), f"max_tokens is {most}: raise it, or leave out or cut the sample"),
     ):
-        if not 1 <= found[worst] <= most:
-            raise PipelineError(f"sample {worst} has size {found[worst]}, and {problem}")
-    return found
+        if not 1 <= array[worst] <= most:
+            raise PipelineError(f"sample {worst} has size {array[worst]}, and {problem}")
+    return array
 
 
 def _declare(sizes: Whole, shapes: int) -> Whole:

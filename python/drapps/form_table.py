@@ -135,11 +135,11 @@ def table_of(
     Raises:
         PipelineError: there is no picture, or none that can be read.
     """
-    found = sorted(_pictures(folder))
-    if not found:
+    pictures = sorted(_pictures(folder))
+    if not pictures:
         raise PipelineError(f"{folder}: there is no picture ({', '.join(EXTENSIONS)}) in it")
-    count = min(most, len(found))
-    chosen = [found[i * len(found) // count] for i in range(count)]
+    count = min(most, len(pictures))
+    chosen = [pictures[i * len(pictures) // count] for i in range(count)]
     trials: list[tuple[str, dict[str, Any]]] = []
     failed: list[tuple[str, str]] = []
     for done, path in enumerate(chosen, 1):
@@ -156,8 +156,8 @@ def table_of(
     names = sorted({name for name, _ in trials})
     classes = tuple(_summed(name, [each for at, each in trials if at == name]) for name in names)
     whole = _summed("all", [trial for _, trial in trials])
-    total = sum(path.stat().st_size for path in found)
-    return FormTable(len(found), total, classes, whole, tuple(failed))
+    total = sum(path.stat().st_size for path in pictures)
+    return FormTable(len(pictures), total, classes, whole, tuple(failed))
 
 
 def _pictures(folder: Path) -> Iterator[Path]:

@@ -276,15 +276,15 @@ class Placement:
     def _put(self, name: str, array: HostArray) -> jax.Array:
         try:
             if self._sharding is None:
-                made = jax.device_put(array, *self._device)
+                output = jax.device_put(array, *self._device)
             else:
                 self._check(name, array.shape)
-                made = jax.make_array_from_process_local_data(self._cut(array.ndim), array)
+                output = jax.make_array_from_process_local_data(self._cut(array.ndim), array)
         except TypeError as error:
             raise PipelineError(f"{name} is no array that jax has: {error}") from error
-        if array.dtype != made.dtype and array.dtype.kind in "iu" and array.size:
-            _check_fits(name, array, made.dtype)
-        return made
+        if array.dtype != output.dtype and array.dtype.kind in "iu" and array.size:
+            _check_fits(name, array, output.dtype)
+        return output
 
     def _cut(self, ndim: int) -> NamedSharding:
         sharding = self._sharding

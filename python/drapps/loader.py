@@ -270,10 +270,10 @@ class Loader:
     def _state(
         self, epoch: int, position: int, stream: Stream | AheadStream | None = None
     ) -> dict[str, Any]:
-        made = state.make(KIND, epoch, position, self._identity)
+        snapshot = state.make(KIND, epoch, position, self._identity)
         if stream is None or position == 0:
-            return state.with_cursors(made, self._cursors(epoch, position))
-        return state.with_cursors(made, stream.cursors(position))
+            return state.with_cursors(snapshot, self._cursors(epoch, position))
+        return state.with_cursors(snapshot, stream.cursors(position))
 
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
@@ -346,11 +346,11 @@ def _native(source: Source | TextSource, spec: AnySpec, resources: Resources) ->
     """
     try:
         described = json.dumps(spec.to_json())
-        made = _core.Loader(source.located(), described, resources.to_json(), **spec.attached)
-        made.steps(0, 0)
+        loader = _core.Loader(source.located(), described, resources.to_json(), **spec.attached)
+        loader.steps(0, 0)
     except ValueError as error:
         raise PipelineError(str(error)) from None
-    return made
+    return loader
 
 
 class LoaderIterator(PassIterator[Stream, Batch]):
@@ -359,7 +359,7 @@ class LoaderIterator(PassIterator[Stream, Batch]):
     It works ahead until it is exhausted, closed, or no longer referenced.
     """
 
-    def _made(self, taken: _core.Batch) -> Batch:
+    def _item(self, taken: _core.Batch) -> Batch:
         return Batch(taken)
 
     def consumed_outside(self) -> Stream:

@@ -296,8 +296,8 @@ def pair(name: str, value: Any, both: str = "height and width") -> tuple[int, in
     numbers = one_or_more(value)
     if not 1 <= len(numbers) <= 2:
         raise PipelineError(f"{name}={value!r} must be one whole number, or two: {both}")
-    found = [whole(name, number, 1, LONGEST_SIDE) for number in numbers]
-    return found[0], found[-1]
+    sides = [whole(name, number, 1, LONGEST_SIDE) for number in numbers]
+    return sides[0], sides[-1]
 
 
 def borders(padding: Any) -> tuple[int, int, int, int]:
@@ -326,5 +326,5 @@ def with_torch_masks(op: Op) -> Op:
 
 def in_arithmetic(name: str) -> Op:
     """The field of a resize's arithmetic, left away where it is Pillow's: the core's default."""
-    found = one_of("arithmetic", name, ARITHMETICS)
-    return {} if found == "pillow" else {"arithmetic": found}
+    choice = one_of("arithmetic", name, ARITHMETICS)
+    return {} if choice == "pillow" else {"arithmetic": choice}

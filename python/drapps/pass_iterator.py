@@ -42,13 +42,13 @@ class PassIterator(Iterator[Made], Generic[AnyStream, Made]):
     def __del__(self) -> None:
         self.close()
 
-    def _made(self, taken: Any) -> Made:
+    def _item(self, taken: Any) -> Made:
         """What is yielded of what the stream gave."""
         raise NotImplementedError
 
     def __next__(self) -> Made:
         try:
-            return self._made(self._stream.next())
+            return self._item(self._stream.next())
         except StopIteration:
             self._ended()
             raise

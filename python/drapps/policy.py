@@ -52,14 +52,14 @@ def read(file: os.PathLike[str]) -> dict[str, Any]:
         PipelineError: it cannot be read, or holds no policy.
     """
     try:
-        found = json.loads(Path(file).read_text(encoding="utf-8"))
+        policy = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PipelineError(f"policy file {os.fspath(file)!r} cannot be read: {error}") from None
-    if not isinstance(found, dict) or "name" not in found:
+    if not isinstance(policy, dict) or "name" not in policy:
         raise PipelineError(
             f"{os.fspath(file)!r} is no file of a policy: it is no JSON object with a name"
         )
-    return found
+    return policy
 
 
 def is_auto(policy: Any) -> bool:

@@ -138,14 +138,14 @@ def folder_source(root: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Sou
     paths: list[bytes] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
-        found = _pictures(top / name, endings)
-        if not found:
+        pictures = _pictures(top / name, endings)
+        if not pictures:
             raise DataNotFoundError(
                 f"class {name!r} in {str(top)!r} has no pictures ({', '.join(endings)}): "
                 "remove its folder or name other extensions"
             )
-        paths += found
-        labels += [label] * len(found)
+        paths += pictures
+        labels += [label] * len(pictures)
     return Source(paths=paths, labels=np.asarray(labels, np.int64), classes=tuple(classes))
 
 

@@ -62,8 +62,8 @@ def check(state: Any, kind: str, stream: Mapping[str, Any]) -> tuple[int, int]:
         StateError: no such state, another version, or a state of another stream.
     """
     if not isinstance(state, Mapping) or state.get("kind") != kind:
-        found = state.get("kind") if isinstance(state, Mapping) else type(state).__name__
-        raise StateError(f"the state's kind is {found!r}, not {kind!r}: save it by state_dict()")
+        theirs = state.get("kind") if isinstance(state, Mapping) else type(state).__name__
+        raise StateError(f"the state's kind is {theirs!r}, not {kind!r}: save it by state_dict()")
     if state.get("version") != VERSION:
         raise StateError(
             f"the state has version {state.get('version')!r}, this release reads {VERSION}"

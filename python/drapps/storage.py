@@ -79,7 +79,7 @@ class _Emulation:
     seed: int
     deadline: float
 
-    def made(self, fd: int = -1) -> _core.EmulatedStorage:
+    def build(self, fd: int = -1) -> _core.EmulatedStorage:
         from drapps import _core
 
         rows = [(at, *vars(conditions).values()) for at, conditions in self.schedule]
@@ -101,7 +101,7 @@ class EmulatedStorage:
     def __init__(self, emulation: _Emulation, fd: int = -1) -> None:
         """Begins now, or joins the one behind a descriptor."""
         self._emulation = emulation
-        self._core = emulation.made(fd)
+        self._core = emulation.build(fd)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _joined, (self._emulation, os.getpid(), self._core.fd)

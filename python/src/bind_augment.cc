@@ -44,11 +44,11 @@ struct FromRecord {
 template <class T>
 bool take(const std::string& tag, const nb::dict& record, Op& op) {
   if (tag != T::kTag) return false;
-  T made;
+  T operation;
   FromRecord visitor{record};
-  made.fields(visitor);
+  operation.fields(visitor);
   if (visitor.taken + 1 != record.size()) throw std::invalid_argument(tag + " does not have all of these fields");
-  op = std::move(made);
+  op = std::move(operation);
   return true;
 }
 

@@ -38,16 +38,16 @@ constexpr const char* kCapsule = std::is_same_v<Managed, DlManagedTensor> ? "dlt
 
 template <class Managed>
 nb::object capsule(Managed* managed) {
-  PyObject* made = PyCapsule_New(managed, kCapsule<Managed>, [](PyObject* self) {
+  PyObject* object = PyCapsule_New(managed, kCapsule<Managed>, [](PyObject* self) {
     if (PyCapsule_IsValid(self, kCapsule<Managed>) == 0) return;
     auto* unused = static_cast<Managed*>(PyCapsule_GetPointer(self, kCapsule<Managed>));
     unused->deleter(unused);
   });
-  if (made == nullptr) {
+  if (object == nullptr) {
     managed->deleter(managed);
     throw nb::python_error();
   }
-  return nb::steal(made);
+  return nb::steal(object);
 }
 
 const char* name_of(MemoryKind kind) {

@@ -95,23 +95,23 @@ const char* name_of(ItemClaim claim) {
 }
 
 const char* claim(const SharedItems& self, std::uint64_t index, double patience) {
-  ItemClaim found = self.cache->claim(checked_index(self, index));
+  ItemClaim outcome = self.cache->claim(checked_index(self, index));
   if (std::isnan(patience)) throw nb::value_error("patience is a number of seconds");
   const Nanoseconds most(static_cast<std::int64_t>(std::clamp(patience, 0.0, 1e9) * 1e9));
   const auto until = std::chrono::steady_clock::now() + most;
-  while (found == ItemClaim::kBusy) {
+  while (outcome == ItemClaim::kBusy) {
     const Nanoseconds left = until - std::chrono::steady_clock::now();
     if (left <= Nanoseconds(0)) break;
     {
       const WithoutGil released;
-      found = self.cache->claim(index, std::min(left, kSignalsEvery));
+      outcome = self.cache->claim(index, std::min(left, kSignalsEvery));
     }
     if (PyErr_CheckSignals() != 0) {
-      if (found == ItemClaim::kTaken) self.cache->abandon(index);
+      if (outcome == ItemClaim::kTaken) self.cache->abandon(index);
       throw nb::python_error();
     }
   }
-  return name_of(found);
+  return name_of(outcome);
 }
 
 std::optional<ItemArray<std::uint8_t>> begin(const SharedItems& self, std::uint64_t index, std::uint64_t nbytes) {
@@ -125,17 +125,17 @@ std::optional<ItemArray<std::uint8_t>> begin(const SharedItems& self, std::uint6
 }
 
 nb::dict stats(const SharedItems& self) {
-  const ItemStats found = self.cache->stats();
-  nb::dict told;
-  told["items"] = found.kept;
-  told["bytes"] = found.bytes;
-  told["budget"] = self.cache->budget();
-  told["table_bytes"] = self.cache->table_bytes();
-  told["hits"] = found.hits;
-  told["misses"] = found.misses;
-  told["refused"] = found.refused;
-  told["abandoned"] = found.abandoned;
-  return told;
+  const ItemStats statistics = self.cache->stats();
+  nb::dict report;
+  report["items"] = statistics.kept;
+  report["bytes"] = statistics.bytes;
+  report["budget"] = self.cache->budget();
+  report["table_bytes"] = self.cache->table_bytes();
+  report["hits"] = statistics.hits;
+  report["misses"] = statistics.misses;
+  report["refused"] = statistics.refused;
+  report["abandoned"] = statistics.abandoned;
+  return report;
 }
 
 }  // namespace

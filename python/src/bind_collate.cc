@@ -68,9 +68,9 @@ text::ColumnChunk chunk_of(const nb::tuple& parts, bool texts, std::vector<nb::o
 
 TextColumn make_column(const nb::list& chunks, bool texts) {
   std::vector<nb::object> kept;
-  std::vector<text::ColumnChunk> made;
-  for (const nb::handle each : chunks) made.push_back(chunk_of(nb::cast<nb::tuple>(each), texts, kept));
-  return {or_raise(text::ChunkedColumn::make(std::move(made))), std::move(kept)};
+  std::vector<text::ColumnChunk> parts;
+  for (const nb::handle each : chunks) parts.push_back(chunk_of(nb::cast<nb::tuple>(each), texts, kept));
+  return {or_raise(text::ChunkedColumn::make(std::move(parts))), std::move(kept)};
 }
 
 template <class T>

@@ -174,15 +174,15 @@ nb::dict try_forms_of(const nb::bytes& bytes, std::uint32_t times) {
   if (!trial.ok()) raise(trial.error());
   nb::list forms;
   for (const FormTrial& form : trial->forms) {
-    nb::dict told;
-    told["form"] = form.form;
-    told["holds"] = form.holds;
-    told["bytes"] = form.bytes;
-    told["make_ns"] = form.make_ns;
-    told["whole_ns"] = form.whole_ns;
-    told["region_ns"] = form.region_ns;
-    told["error"] = form.error;
-    forms.append(told);
+    nb::dict entry;
+    entry["form"] = form.form;
+    entry["holds"] = form.holds;
+    entry["bytes"] = form.bytes;
+    entry["make_ns"] = form.make_ns;
+    entry["whole_ns"] = form.whole_ns;
+    entry["region_ns"] = form.region_ns;
+    entry["error"] = form.error;
+    forms.append(entry);
   }
   nb::dict dict;
   dict["format"] = trial->format;

@@ -20,18 +20,18 @@ constexpr std::chrono::seconds kPatience{10};  // many times what the rest of th
 
 std::terminate_handler others = nullptr;
 
-_Unwind_Reason_Code look_at(_Unwind_Context* frame, void* found) {
+_Unwind_Reason_Code look_at(_Unwind_Context* frame, void* flag) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): where the frame's function goes on
   auto* const at = reinterpret_cast<void*>(_Unwind_GetIP(frame));
   if (_Unwind_FindEnclosingFunction(at) != reinterpret_cast<void*>(&pthread_exit)) return _URC_NO_REASON;
-  *static_cast<bool*>(found) = true;
+  *static_cast<bool*>(flag) = true;
   return _URC_END_OF_STACK;
 }
 
 bool within_pthread_exit() {
-  bool found = false;
-  _Unwind_Backtrace(look_at, &found);
-  return found;
+  bool inside = false;
+  _Unwind_Backtrace(look_at, &inside);
+  return inside;
 }
 
 [[noreturn]] void on_terminate() {

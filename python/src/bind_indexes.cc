@@ -27,27 +27,27 @@ void book(const SharedIndexes& self) {
 }
 
 SharedIndexes make_indexes(std::uint64_t budget, std::uint64_t pictures) {
-  SharedIndexes made{.store = or_raise(SharedIndexStore::make(budget, pictures)),
-                     .account = std::make_unique<MemoryLedger>(&Engine::get().memory(MemoryUse::kProcesses))};
-  book(made);
-  return made;
+  SharedIndexes indexes{.store = or_raise(SharedIndexStore::make(budget, pictures)),
+                        .account = std::make_unique<MemoryLedger>(&Engine::get().memory(MemoryUse::kProcesses))};
+  book(indexes);
+  return indexes;
 }
 
 nb::dict indexes_stats(const SharedIndexes& self) {
   book(self);
-  const jpeg::SharedIndexStatistics found = self.store->statistics();
-  nb::dict told;
-  told["samples"] = found.records;
-  told["complete"] = found.complete;
-  told["entries"] = found.entries;
-  told["coverage"] = found.coverage();
-  told["bytes"] = self.store->bytes();
-  told["budget"] = self.store->budget();
-  told["hits"] = found.hits;
-  told["misses"] = found.misses;
-  told["refused"] = found.refused;
-  told["damaged"] = found.damaged;
-  return told;
+  const jpeg::SharedIndexStatistics statistics = self.store->statistics();
+  nb::dict report;
+  report["samples"] = statistics.records;
+  report["complete"] = statistics.complete;
+  report["entries"] = statistics.entries;
+  report["coverage"] = statistics.coverage();
+  report["bytes"] = self.store->bytes();
+  report["budget"] = self.store->budget();
+  report["hits"] = statistics.hits;
+  report["misses"] = statistics.misses;
+  report["refused"] = statistics.refused;
+  report["damaged"] = statistics.damaged;
+  return report;
 }
 
 }  // namespace

@@ -107,9 +107,9 @@ NumpyBytes resize(const ConstPixels& pixels, std::int32_t height, std::int32_t w
 kernel::Normalizer normalizer_of(const std::vector<float>& mean, const std::vector<float>& std, bool raw) {
   if (raw) return kernel::Normalizer::raw();
   if (mean.empty() && std.empty()) return kernel::Normalizer::unit();
-  auto made = kernel::Normalizer::standard(mean, std);
-  if (!made.ok()) fail(made.error());
-  return made.value();
+  auto normalizer = kernel::Normalizer::standard(mean, std);
+  if (!normalizer.ok()) fail(normalizer.error());
+  return normalizer.value();
 }
 
 NumpyBytes store(const ConstPixels& pixels, const std::vector<float>& mean, const std::vector<float>& std, bool raw,

@@ -113,8 +113,8 @@ Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
   std::optional<Error> error;
   if (auto* raised = std::get_if<Error>(&*next)) {
     error = std::move(*raised);
-  } else if (Status made = made_for_host(std::get<Batch>(*next)); !made.ok()) {
-    error = std::move(made).error();
+  } else if (Status status = made_for_host(std::get<Batch>(*next)); !status.ok()) {
+    error = std::move(status).error();
   }
   if (error) {
     PyErr_SetObject(sample_error.ptr(), error_args(*error).ptr());

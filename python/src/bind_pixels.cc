@@ -122,7 +122,7 @@ class Pixels {
 
   nb::bytes interleaved(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
                         std::uint8_t fourth) const {
-    const ImageView view = made(rect, orientation, gray);
+    const ImageView view = region_view(rect, orientation, gray);
     if (pixel_bytes != 1 && pixel_bytes != 3 && pixel_bytes != 4) throw nb::value_error("pixels of 1, 3 or 4 bytes");
     const std::size_t size = interleaved_size({view.height, view.width}, pixel_bytes);
     nb::bytes out = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
@@ -134,7 +134,7 @@ class Pixels {
 
   void to_bytes(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes, const FlatBytes& out,
                 bool backwards, bool luma) const {
-    ImageView view = made(rect, orientation, gray, luma);
+    ImageView view = region_view(rect, orientation, gray, luma);
     const bool fits = (pixel_bytes == 1 || pixel_bytes == 3) &&
                       out.shape(0) == interleaved_size({view.height, view.width}, pixel_bytes);
     if (!fits) throw nb::value_error("pixels of 1 or 3 bytes, and as many bytes as they have");
@@ -147,7 +147,7 @@ class Pixels {
 
   void to_normalized(const Region& rect, std::uint8_t orientation, bool gray, const std::vector<double>& mean,
                      const std::vector<double>& std, const FlatFloats& out, bool planes) const {
-    const ImageView view = made(rect, orientation, gray);
+    const ImageView view = region_view(rect, orientation, gray);
     const auto channels = static_cast<std::int32_t>(mean.size());
     if (out.shape(0) != interleaved_size({view.height, view.width}, channels)) {
       throw nb::value_error("as many floats as there are means for each pixel");
@@ -158,7 +158,7 @@ class Pixels {
   }
 
   void to_floats(const Region& rect, std::uint8_t orientation, bool gray, const Floats& out) const {
-    const ImageView view = made(rect, orientation, gray);
+    const ImageView view = region_view(rect, orientation, gray);
     const auto channels = static_cast<std::int32_t>(out.shape(0));
     const bool fits = out.shape(1) == static_cast<std::size_t>(view.height) &&
                       out.shape(2) == static_cast<std::size_t>(view.width) &&
@@ -174,7 +174,7 @@ class Pixels {
   }
 
   /// The GIL stays where nothing is decoded.
-  ImageView made(const Region& rect, std::uint8_t orientation, bool gray, bool luma = false) const {
+  ImageView region_view(const Region& rect, std::uint8_t orientation, bool gray, bool luma = false) const {
     const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray, luma)); };
     return checked(source_.file.empty() ? work() : without_gil(work));
   }

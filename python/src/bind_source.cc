@@ -183,14 +183,14 @@ SharedSource arrays(const std::vector<ArrayArgs>& columns, const std::optional<A
                     const std::optional<Values<std::int64_t>>& subset, nb::object owner) {
   auto kept = keeper();
   kept->push_back(std::move(owner));
-  std::vector<Array> made;
-  made.reserve(columns.size());
-  for (const ArrayArgs& column : columns) made.push_back(column_of(column));
+  std::vector<Array> parts;
+  parts.reserve(columns.size());
+  for (const ArrayArgs& column : columns) parts.push_back(column_of(column));
   std::shared_ptr<const std::vector<std::uint64_t>> rows;
   if (subset) {
     rows = std::make_shared<const std::vector<std::uint64_t>>(subset->data(), subset->data() + subset->size());
   }
-  return {value_of(ArraySource::make(std::move(made), picture ? std::optional(picture_of(*picture)) : std::nullopt,
+  return {value_of(ArraySource::make(std::move(parts), picture ? std::optional(picture_of(*picture)) : std::nullopt,
                                      std::move(rows), std::move(kept)))};
 }
 
@@ -291,13 +291,13 @@ nb::dict storage_identity(const SharedSource& self) {
     const WithoutGil released;
     identity = self.source->storage_identity();
   }
-  nb::dict told;
-  told["kind"] = system_text(identity.kind);
-  told["path"] = system_text(identity.path);
-  told["mount"] = system_text(identity.mount);
-  told["filesystem"] = system_text(identity.filesystem);
-  told["device"] = system_text(identity.device);
-  return told;
+  nb::dict report;
+  report["kind"] = system_text(identity.kind);
+  report["path"] = system_text(identity.path);
+  report["mount"] = system_text(identity.mount);
+  report["filesystem"] = system_text(identity.filesystem);
+  report["device"] = system_text(identity.device);
+  return report;
 }
 
 }  // namespace

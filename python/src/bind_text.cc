@@ -207,8 +207,8 @@ nb::tuple documents(const Bytes& text, const nb::bytes& separator) {
     const WithoutGil released;
     return text::find_documents(view_of(text), view_of(separator));
   };
-  auto found = find();
-  return nb::make_tuple(array_of(std::move(found.begins)), array_of(std::move(found.ends)));
+  auto bounds = find();
+  return nb::make_tuple(array_of(std::move(bounds.begins)), array_of(std::move(bounds.ends)));
 }
 
 text::Cutting cutting_of(const std::string& strategy) {
@@ -231,17 +231,17 @@ nb::object rows_of(const TextTokenizer& tokenizer, const std::vector<std::string
     const WithoutGil released;
     return text::make_rows(tokenizer, texts, seconds, options, resources());
   };
-  auto made = run();
-  if (!made.ok() && made.error().code == ErrorCode::kUnsupported) return nb::str(made.error().message.c_str());
-  if (!made.ok()) raise_for_texts(made.error());
+  auto output = run();
+  if (!output.ok() && output.error().code == ErrorCode::kUnsupported) return nb::str(output.error().message.c_str());
+  if (!output.ok()) raise_for_texts(output.error());
   nb::dict columns;
-  columns["begins"] = array_of(std::move(made->begins));
-  columns["samples"] = array_of(std::move(made->samples));
-  columns["input_ids"] = array_of(std::move(made->ids));
-  if (options.types) columns["token_type_ids"] = array_of(std::move(made->types));
-  if (options.attention) columns["attention_mask"] = array_of(std::move(made->attention));
-  if (options.special_mask) columns["special_tokens_mask"] = array_of(std::move(made->special_mask));
-  if (options.places) columns["offset_mapping"] = array_of(std::move(made->places));
+  columns["begins"] = array_of(std::move(output->begins));
+  columns["samples"] = array_of(std::move(output->samples));
+  columns["input_ids"] = array_of(std::move(output->ids));
+  if (options.types) columns["token_type_ids"] = array_of(std::move(output->types));
+  if (options.attention) columns["attention_mask"] = array_of(std::move(output->attention));
+  if (options.special_mask) columns["special_tokens_mask"] = array_of(std::move(output->special_mask));
+  if (options.places) columns["offset_mapping"] = array_of(std::move(output->places));
   return columns;
 }
 

@@ -108,7 +108,7 @@ std::string validation_episodes(std::size_t count, std::uint64_t seed, double sl
                                         .later_reads = later_reads},
                                        network.moves.knobs());
   }
-  json made = json::array();
+  json scenarios = json::array();
   for (const training::Episode& episode : episodes) {
     json segments = json::array();
     for (std::size_t i = 0; i < episode.best.size(); ++i) {
@@ -119,12 +119,12 @@ std::string validation_episodes(std::size_t count, std::uint64_t seed, double sl
                           {"best", knobs_by_name(episode.best[i], segment.world)},
                           {"rate", episode.rates[i]}});
     }
-    made.push_back({{"seconds", episode.scenario.seconds},
-                    {"seed", episode.scenario.seed},
-                    {"processes", episode.scenario.segments.front().world.in_processes()},
-                    {"segments", std::move(segments)}});
+    scenarios.push_back({{"seconds", episode.scenario.seconds},
+                         {"seed", episode.scenario.seed},
+                         {"processes", episode.scenario.segments.front().world.in_processes()},
+                         {"segments", std::move(segments)}});
   }
-  return made.dump();
+  return scenarios.dump();
 }
 
 }  // namespace

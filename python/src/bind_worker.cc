@@ -129,12 +129,12 @@ auto wait_in_slices(double timeout, const Wait& wait) {
   const auto deadline = std::chrono::steady_clock::now() + nanoseconds(timeout);
   for (;;) {
     const Nanoseconds left = deadline - std::chrono::steady_clock::now();
-    auto found = [&] {
+    auto result = [&] {
       const WithoutGil released;
       return wait(std::clamp(left, Nanoseconds(0), kSignalPeriod));
     }();
     run_signal_handlers();
-    if (found || left <= kSignalPeriod) return found;
+    if (result || left <= kSignalPeriod) return result;
   }
 }
 
@@ -169,9 +169,9 @@ std::vector<std::pair<std::uint64_t, std::int32_t>> reap(const Side& self, std::
 }
 
 std::vector<std::pair<double, std::uint64_t>> slowest(const Side& self) {
-  std::vector<std::pair<double, std::uint64_t>> found;
-  for (const Slow& slow : parent(self).slowest()) found.emplace_back(slow.seconds, slow.position);
-  return found;
+  std::vector<std::pair<double, std::uint64_t>> samples;
+  for (const Slow& slow : parent(self).slowest()) samples.emplace_back(slow.seconds, slow.position);
+  return samples;
 }
 
 // ---- a worker's side
@@ -212,10 +212,10 @@ void finish(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
 }
 
 void enter(const Side& self, std::string_view name) {
-  const auto* found = std::ranges::find(kActivityNames, name);
-  if (found == std::end(kActivityNames) || *found == "paused")
+  const auto* activity = std::ranges::find(kActivityNames, name);
+  if (activity == std::end(kActivityNames) || *activity == "paused")
     throw nb::value_error("a phase is starting, idle, sample or collate");
-  worker(self).enter(static_cast<Activity>(found - std::begin(kActivityNames)));
+  worker(self).enter(static_cast<Activity>(activity - std::begin(kActivityNames)));
 }
 
 std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, std::uint32_t piece) {

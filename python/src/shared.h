@@ -97,9 +97,9 @@ inline nanobind::tuple error_args(const Error& error) {
                          error.code == ErrorCode::kIo || error.code == ErrorCode::kResourceExhausted;
   std::string text = error.path.empty() ? error.message : error.path + ": " + error.message;
   if (!of_system && error.offset >= 0) text += " (byte " + std::to_string(error.offset) + ")";
-  const auto said =
+  const auto message =
       nanobind::steal(PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-  PyErr_SetObject(of_system ? PyExc_OSError : PyExc_ValueError, said.ptr());
+  PyErr_SetObject(of_system ? PyExc_OSError : PyExc_ValueError, message.ptr());
   throw nanobind::python_error();
 }
 

@@ -78,11 +78,11 @@ def write_folder(root: Path, classes: int, each: int) -> Path:
         folder.mkdir(parents=True)
         for number in range(each):
             seed = label * each + number
-            made = picture(seed, 90 + 7 * seed % 60, 100 + 11 * seed % 70)
+            image = picture(seed, 90 + 7 * seed % 60, 100 + 11 * seed % 70)
             if number % 4 == 3:
-                made.save(folder / f"{number:02}.png")
+                image.save(folder / f"{number:02}.png")
             else:
-                made.save(folder / f"{number:02}.jpg", quality=92, subsampling=number % 4)
+                image.save(folder / f"{number:02}.jpg", quality=92, subsampling=number % 4)
     return root
 
 

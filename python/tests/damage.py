@@ -79,7 +79,7 @@ def intact_files() -> Iterator[tuple[str, bytes]]:
 
 def parts(data: bytes) -> list[tuple[int, int, int, int]]:
     """(start, start of the length, size of the length, end) of each chunk or marker segment."""
-    found = []
+    spans = []
     if data[:2] == b"\xff\xd8":
         at = 2
         while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] not in (0xD9, 0xFF, 0):
@@ -89,20 +89,20 @@ def parts(data: bytes) -> list[tuple[int, int, int, int]]:
                     data[end] == 0xFF and data[end + 1] not in (0, *range(0xD0, 0xD8))
                 ):
                     end += 1
-            found.append((at, at + 2, 2, end))
+            spans.append((at, at + 2, 2, end))
             at = end
     elif data[:4] == b"RIFF":
         at = 12
         while at + 8 <= len(data):
             size = int(struct.unpack_from("<I", data, at + 4)[0])
-            found.append((at, at + 4, 4, at + 8 + size + size % 2))
-            at = found[-1][3]
+            spans.append((at, at + 4, 4, at + 8 + size + size % 2))
+            at = spans[-1][3]
     else:
         at = 8
         while at + 12 <= len(data):
-            found.append((at, at, 4, at + 12 + int(struct.unpack_from(">I", data, at)[0])))
-            at = found[-1][3]
-    return found
+            spans.append((at, at, 4, at + 12 + int(struct.unpack_from(">I", data, at)[0])))
+            at = spans[-1][3]
+    return spans
 
 
 def cut(data: bytes, rng: Rng) -> bytes:
@@ -150,8 +150,8 @@ def trailing(data: bytes, rng: Rng) -> bytes:
 
 def one_part(data: bytes, rng: Rng) -> tuple[int, int, int, int]:
     """Any of the parts."""
-    found = parts(data)
-    return found[rng.integers(len(found))]
+    spans = parts(data)
+    return spans[rng.integers(len(spans))]
 
 
 def dropped(data: bytes, rng: Rng) -> bytes:

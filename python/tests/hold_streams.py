@@ -60,16 +60,16 @@ def wait(pid):
 
 def records(count: int, largest: int = 120) -> list[bytes]:
     """Encoded pictures of many sizes, codecs and subsamplings."""
-    made = []
+    contents = []
     for seed in range(count):
         height, width = 17 + 37 * seed % largest, 17 + 53 * seed % largest
         if seed % 5 == 3:
-            made.append(encode(picture("RGB", height, width, seed), "PNG"))
+            contents.append(encode(picture("RGB", height, width, seed), "PNG"))
         elif seed % 5 == 4:
-            made.append(encode(picture("RGB", height, width, seed), "WEBP", quality=80))
+            contents.append(encode(picture("RGB", height, width, seed), "WEBP", quality=80))
         else:
-            made.append(jpeg(("4:4:4", "4:2:2", "4:2:0")[seed % 5], height, width))
-    return made
+            contents.append(jpeg(("4:4:4", "4:2:2", "4:2:0")[seed % 5], height, width))
+    return contents
 
 
 def write_files(root: Path, contents: Iterable[bytes], ending: str = ".jpg") -> list[Path]:
@@ -114,13 +114,13 @@ def pieces(
 ) -> list[Piece]:
     """Digests of one pass, in order; `each` is called with the number of batches taken."""
     stream = Stream(loader, epoch, start)
-    found: list[Piece] = []
+    digests: list[Piece] = []
     while True:
         try:
-            found.append(piece(stream.next()))
+            digests.append(piece(stream.next()))
         except StopIteration:
-            return found
-        each(len(found))
+            return digests
+        each(len(digests))
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 300) -> None:

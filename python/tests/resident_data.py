@@ -38,10 +38,10 @@ def cifar(rows=150, chain=CHAIN):
     return dataset
 
 
-def same(found, expected):
+def same(actual, expected):
     """Asserts that batches have the same tensors, of the same dtypes."""
-    assert len(found) == len(expected) > 0
-    for one, other in zip(found, expected, strict=True):
+    assert len(actual) == len(expected) > 0
+    for one, other in zip(actual, expected, strict=True):
         for a, b in zip(one, other, strict=True):
             assert a.dtype == b.dtype
             assert torch.equal(a, b)

@@ -63,18 +63,18 @@ def same(left, right):
 def test_they_are_one(v2, asked, inplace, flipped):
     before = [v2.functional.hflip] if flipped else []
     chain = v2.Compose([*before, *three(v2, inplace=inplace)])
-    made = natively(lambda: chain(opened()))
+    tensor = natively(lambda: chain(opened()))
     assert asked == ["to_normalized"]
-    assert same(made, chain(opened()))
+    assert same(tensor, chain(opened()))
 
 
 @pytest.mark.parametrize("inplace", [False, True])
 def test_so_are_those_of_the_first_interface(v1, asked, inplace):
     numbers = [v1.ToTensor(), v1.Normalize(MEAN, STD, inplace)]
     chain = v1.Compose([v1.functional.hflip, *numbers, v1.RandomHorizontalFlip(0)])
-    made = natively(lambda: chain(opened()))
+    tensor = natively(lambda: chain(opened()))
     assert asked == ["to_normalized"]
-    assert same(made, chain(opened()))
+    assert same(tensor, chain(opened()))
 
 
 def test_what_a_user_has_put_on_one_of_those_is_called(v1, asked):
@@ -82,16 +82,16 @@ def test_what_a_user_has_put_on_one_of_those_is_called(v1, asked):
     numbers = [v1.ToTensor(), v1.Normalize(MEAN, STD)]
     hooked([None, numbers[1]], called)
     chain = v1.Compose(numbers)
-    made = natively(lambda: chain(opened()))
+    tensor = natively(lambda: chain(opened()))
     assert (called, asked) == ([1], ["to_floats"])
-    assert same(made, chain(opened()))
+    assert same(tensor, chain(opened()))
 
 
 def test_of_gray_made_colours_too(v2, asked):
     chain = v2.Compose(three(v2))
-    made = natively(lambda: chain(opened("L").convert("RGB")))
+    tensor = natively(lambda: chain(opened("L").convert("RGB")))
     assert asked == ["to_normalized"]
-    assert same(made, chain(opened("L").convert("RGB")))
+    assert same(tensor, chain(opened("L").convert("RGB")))
 
 
 def test_one_by_one_bytes_go_straight_to_where_they_are_read(v2, asked):
@@ -100,9 +100,9 @@ def test_one_by_one_bytes_go_straight_to_where_they_are_read(v2, asked):
         floats = v2.functional.to_dtype(image, torch.float32, scale=True)
         return image, floats, v2.functional.normalize(floats, MEAN, STD)
 
-    made = natively(act)
+    outputs = natively(act)
     assert asked == ["to_bytes"]
-    assert all(map(same, made, act()))
+    assert all(map(same, outputs, act()))
 
 
 def hooked(parts, called):
@@ -124,10 +124,10 @@ def test_what_a_user_has_put_on_one_is_called(v2, asked, how):
     parts, called = three(v2), []
     how(parts, called)
     chain = v2.Compose(parts)
-    made = natively(lambda: chain(opened()))
+    tensor = natively(lambda: chain(opened()))
     assert called == [1]
     assert "to_normalized" not in asked
-    assert same(made, chain(opened()))
+    assert same(tensor, chain(opened()))
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -177,9 +177,9 @@ def test_subclasses_are_their_own(v2, asked):
             return super().transform(inpt, params) + 1
 
     chain = v2.Compose([*three(v2)[:2], Mine(MEAN, STD)])
-    made = natively(lambda: chain(opened()))
+    tensor = natively(lambda: chain(opened()))
     assert "to_normalized" not in asked
-    assert same(made, chain(opened()))
+    assert same(tensor, chain(opened()))
 
 
 def test_what_torch_compiles_is_torchvisions(v1, v2, monkeypatch):

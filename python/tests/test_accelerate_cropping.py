@@ -56,7 +56,7 @@ def boxes(transform, size, count=6):
 def test_boxes_are_the_same(crops, dtype):
     torch.set_default_dtype(dtype)
     try:
-        found = [boxes(crops(8, **each), size) for each in ARGUMENTS for size in SIZES]
+        ours = [boxes(crops(8, **each), size) for each in ARGUMENTS for size in SIZES]
         name = "make_params" if hasattr(crops, "make_params") else "get_params"
         standing = vars(crops)[name]
         plain = getattr(crops, name).__wrapped__
@@ -65,7 +65,7 @@ def test_boxes_are_the_same(crops, dtype):
         setattr(crops, name, standing)
     finally:
         torch.set_default_dtype(torch.float32)
-    assert found == theirs
+    assert ours == theirs
 
 
 def test_putting_it_there_draws_nothing(v2):  # noqa: ARG001

@@ -92,17 +92,17 @@ def test_a_signal_in_the_middle_of_decoding_shows_in_no_pixel(wanted):
     try:
         with Region(Tally(1).of_process(0)):
             for number in range(60):
-                image, made = None, b""
+                image, pixels = None, b""
                 try:
                     signal.setitimer(signal.ITIMER_REAL, 1e-4 + number * 4e-5)
                     image = late()
-                    made = image.tobytes()
+                    pixels = image.tobytes()
                 except AlarmError:
                     came += 1
-                    made = wanted if image is None else image.tobytes()
+                    pixels = wanted if image is None else image.tobytes()
                 finally:
                     signal.setitimer(signal.ITIMER_REAL, 0)
-                assert made == wanted
+                assert pixels == wanted
     except AlarmError:  # behind all that was looked at
         came += 1
     finally:
@@ -150,8 +150,8 @@ class Kept(data.Dataset):
 
 def test_a_worker_ends_with_pictures_that_are_not_made(capfd, wanted):
     loader = drapps.torch.DataLoader(Kept(), 1, num_workers=1, multiprocessing_context="fork")
-    made = [np.asarray(each).tobytes() for each in loader]
-    assert made == [wanted] * 3
+    pictures = [np.asarray(each).tobytes() for each in loader]
+    assert pictures == [wanted] * 3
     del loader
     gc.collect()
     assert capfd.readouterr().err == ""

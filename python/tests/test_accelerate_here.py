@@ -68,7 +68,7 @@ def nothing_is_left():
     assert here.hooks._users == 0
 
 
-def made(dataset, **options):
+def load(dataset, **options):
     loader = drapps.torch.DataLoader(dataset, 2, **options)
     return list(loader), loader
 
@@ -82,8 +82,8 @@ KINDS = [(Photos, 0), (OnThreads, 2), (Stream, 0)]
 
 @pytest.mark.parametrize(("kind", "workers"), KINDS)
 def test_batches_are_the_same_and_pictures_are_counted(kind, workers, photos):
-    with_it, loader = made(kind(photos), num_workers=workers, accelerate=True)
-    without, plain = made(kind(photos), num_workers=workers, accelerate=False)
+    with_it, loader = load(kind(photos), num_workers=workers, accelerate=True)
+    without, plain = load(kind(photos), num_workers=workers, accelerate=False)
     assert all(map(torch.equal, with_it, without))
     jpegs = len(list(photos.rglob("*.jpg")))
     assert pictures(loader) == {"native": jpegs, "resized": jpegs}
@@ -93,9 +93,9 @@ def test_batches_are_the_same_and_pictures_are_counted(kind, workers, photos):
 
 @pytest.mark.parametrize(("kind", "workers"), KINDS)
 def test_it_is_off_here_where_nobody_asks_for_it(kind, workers, photos, monkeypatch):
-    assert pictures(made(kind(photos), num_workers=workers)[1]) == {}
+    assert pictures(load(kind(photos), num_workers=workers)[1]) == {}
     monkeypatch.setenv("DRAPPS_ACCELERATE", "0")
-    assert pictures(made(kind(photos), num_workers=workers, accelerate=True)[1]) == {}
+    assert pictures(load(kind(photos), num_workers=workers, accelerate=True)[1]) == {}
 
 
 def test_it_acts_on_the_thread_that_makes_a_sample_alone(photos):
@@ -128,7 +128,7 @@ class Watching(Photos):
 
 
 def test_other_threads_of_a_dataset_see_pillows_own(photos):
-    _, loader = made(Watching(photos), accelerate=True, collate_fn=list)
+    _, loader = load(Watching(photos), accelerate=True, collate_fn=list)
     assert pictures(loader)["native"] == len(loader.dataset)
 
 
@@ -157,15 +157,15 @@ def test_what_outlives_a_sample_is_pillows_own(photos, workers):
     for accelerate in (True, False):
         dataset = Keeping(photos)
         dataset.thread_safe = True
-        given, loader = made(dataset, num_workers=workers, accelerate=accelerate, collate_fn=list)
+        given, loader = load(dataset, num_workers=workers, accelerate=accelerate, collate_fn=list)
         assert bool(pictures(loader)) is accelerate
         images = [each for batch in given for each in batch]
         images += [each for each in dataset.kept if isinstance(each, Image.Image)]
         held = [vars(each).get("_im", vars(each).get("im")) for each in images]
         assert not any(type(each) is LatePixels for each in held)
         accesses = [each["access"][5, 6] for each in dataset.kept if isinstance(each, dict)]
-        found = [each.tobytes() for each in images]
-        kept.append((sorted(found), sorted(accesses)))
+        pixels = [each.tobytes() for each in images]
+        kept.append((sorted(pixels), sorted(accesses)))
     assert kept[0] == kept[1]
 
 
@@ -226,7 +226,7 @@ def test_loaders_at_once_count_each_its_own(photos):
             return next(iter(inner)), super().__getitem__(index)
 
     inner = drapps.torch.DataLoader(Photos(photos), 3, accelerate=True)
-    given, loader = made(Nested(photos), accelerate=True)
+    given, loader = load(Nested(photos), accelerate=True)
     assert len(given) == len(loader)
     count = len(loader.dataset)
     assert (pictures(loader)["native"], pictures(inner)["native"]) == (count, 3 * count)
@@ -238,12 +238,12 @@ def test_threads_at_once_leave_nothing(photos):
     def run():
         try:
             for _ in range(3):
-                loaded, _ = made(Photos(photos), accelerate=True)
+                loaded, _ = load(Photos(photos), accelerate=True)
                 assert all(map(torch.equal, loaded, wanted))
         except BaseException as error:
             failures.append(error)
 
-    wanted, _ = made(Photos(photos), accelerate=False)
+    wanted, _ = load(Photos(photos), accelerate=False)
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -255,7 +255,7 @@ def test_threads_at_once_leave_nothing(photos):
 def test_workers_that_are_forked_meanwhile_have_it_anew(photos):
     iterator = iter(drapps.torch.DataLoader(Photos(photos), 1, accelerate=True))
     next(iterator)
-    _, loader = made(Photos(photos), num_workers=1, multiprocessing_context="fork")
+    _, loader = load(Photos(photos), num_workers=1, multiprocessing_context="fork")
     assert pictures(loader)["native"] == len(loader.dataset)
     process = multiprocessing.get_context("fork").Process(target=next, args=(iterator,))
     process.start()
@@ -268,7 +268,7 @@ def test_workers_that_are_forked_meanwhile_have_it_anew(photos):
 def test_why_pillow_is_left_alone_is_said(photos, monkeypatch):
     monkeypatch.setattr(proof, "_known", None)
     monkeypatch.setattr(proof, "_is", lambda *_: False)
-    _, loader = made(Photos(photos), accelerate=True)
+    _, loader = load(Photos(photos), accelerate=True)
     monkeypatch.setattr(proof, "_known", None)
     assert "this Pillow decodes, resizes or loads pictures otherwise" in str(loader.lifted())
     assert set(pictures(loader)) == {"left_alone"}
@@ -278,9 +278,9 @@ def test_items_are_cached_as_others_are(photos):
     kept = drapps.cached(Photos(photos, lambda image: image), budget=64 << 20)
     wanted = [Photos(photos)[index] for index in range(len(kept))]
     for _ in range(2):
-        given, _ = made(kept, accelerate=True, collate_fn=list)
-        found = [np.asarray(each) for batch in given for each in batch]
-        assert all(map(np.array_equal, found, wanted))
+        given, _ = load(kept, accelerate=True, collate_fn=list)
+        arrays = [np.asarray(each) for batch in given for each in batch]
+        assert all(map(np.array_equal, arrays, wanted))
 
 
 def test_an_accelerate_that_is_neither_is_refused(photos):

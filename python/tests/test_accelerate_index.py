@@ -105,18 +105,18 @@ def compare(kind, way, folder):
         for path in folder.glob("*.jpg"):
             archive.write(path, path.name)
     loader = loader_of(kind(folder), way)
-    made = epochs(loader, 3)
-    told = index_of(loader)
-    assert told["samples"] == COUNT
-    assert (told["hits"], told["misses"]) == (2 * COUNT, COUNT)
-    assert (told["refused"], told["damaged"]) == (0, 0)
-    assert 0 < told["coverage"] <= 1
+    passes = epochs(loader, 3)
+    counts = index_of(loader)
+    assert counts["samples"] == COUNT
+    assert (counts["hits"], counts["misses"]) == (2 * COUNT, COUNT)
+    assert (counts["refused"], counts["damaged"]) == (0, 0)
+    assert 0 < counts["coverage"] <= 1
     assert "67% of decoding began within the file, by an index of 6" in str(loader.lifted())
     assert "jpeg index" in str(loader.explain())
     if way == "thread":  # which share the random numbers
         return
     plain = loader_of(kind(folder), "here" if way == "here" else "fork", accelerate=False)
-    assert made == epochs(plain, 3)
+    assert passes == epochs(plain, 3)
     assert index_of(plain) == {}
 
 
@@ -157,10 +157,10 @@ def test_a_file_that_has_changed_behind_its_attributes_is_another_one(folder):
         file.write(changed)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    made = epochs(loader, 3)
+    passes = epochs(loader, 3)
     plain = loader_of(Crops(folder), "fork", num_workers=1, accelerate=False)
     epochs(plain, 1)
-    assert made == epochs(plain, 3)
+    assert passes == epochs(plain, 3)
     assert index_of(loader)["samples"] > COUNT
 
 
@@ -179,10 +179,10 @@ class Scribbling(Crops):
 
 def test_a_table_that_was_written_over_shows_in_no_pixel(folder):
     loader = loader_of(Scribbling(folder), "fork", num_workers=1)
-    made = epochs(loader, 4)
+    passes = epochs(loader, 4)
     assert index_of(loader)["damaged"] > 0
     plain = loader_of(Crops(folder), "fork", num_workers=1, accelerate=False)
-    assert made == epochs(plain, 4)
+    assert passes == epochs(plain, 4)
 
 
 class Dying(Crops):
@@ -190,11 +190,11 @@ class Dying(Crops):
 
     def __getitem__(self, index):
         died = self.paths[0].with_name("died")
-        made = super().__getitem__(index)
+        sample = super().__getitem__(index)
         if index == 3 and not died.exists():
             died.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return made
+        return sample
 
 
 def test_what_a_worker_has_learnt_that_died_serves_the_others(folder):
@@ -203,9 +203,9 @@ def test_what_a_worker_has_learnt_that_died_serves_the_others(folder):
         for _ in loader:
             pass
     assert (folder / "died").exists()
-    told = index_of(loader)
-    assert told["samples"] == COUNT
-    assert told["hits"] >= COUNT
+    counts = index_of(loader)
+    assert counts["samples"] == COUNT
+    assert counts["hits"] >= COUNT
 
 
 def test_it_counts_as_memory_of_the_process_while_the_loader_lives(folder):
@@ -216,9 +216,9 @@ def test_it_counts_as_memory_of_the_process_while_the_loader_lives(folder):
     before = used()
     loader = loader_of(Crops(folder), "here")
     epochs(loader)
-    told = index_of(loader)
-    assert 0 < told["bytes"] <= told["budget"]
-    assert used() == before + told["bytes"]
+    usage = index_of(loader)
+    assert 0 < usage["bytes"] <= usage["budget"]
+    assert used() == before + usage["bytes"]
     del loader
     gc.collect()
     assert used() == before
@@ -234,11 +234,11 @@ def test_nothing_is_kept_without_a_cache(folder):
 def test_without_memory_for_a_table_pictures_are_decoded_as_before(folder, monkeypatch):
     monkeypatch.setattr(Indexes, "for_samples", classmethod(lambda *_: None))
     loader = loader_of(Crops(folder), "fork")
-    made = epochs(loader)
+    passes = epochs(loader)
     assert loader.explain().plan.pictures["native"] == 2 * COUNT
     assert index_of(loader) == {}
     monkeypatch.undo()
-    assert made == epochs(loader_of(Crops(folder), "fork"))
+    assert passes == epochs(loader_of(Crops(folder), "fork"))
 
 
 def test_the_budget_is_a_share_of_that_of_memory():

@@ -35,9 +35,9 @@ def moved(monkeypatch):
     plain = moving.Moves.moved
 
     def call(self, image, before):
-        made = plain(self, image, before)
-        counts.append(made[1])
-        return made
+        move = plain(self, image, before)
+        counts.append(move[1])
+        return move
 
     monkeypatch.setattr(moving.Moves, "moved", call)
     return counts
@@ -59,14 +59,14 @@ def chains(module):
     ]
 
 
-def made(chain, count=12):
+def repeat(chain, count=12):
     """What it makes of a picture, again and again, and the generator's state behind that."""
     torch.manual_seed(7)
-    found = []
+    outputs = []
     for _ in range(count):
         picture = Image.open(io.BytesIO(large_file())).convert("RGB")
-        found.append(chain(picture))
-    return found, torch.get_rng_state()
+        outputs.append(chain(picture))
+    return outputs, torch.get_rng_state()
 
 
 def same(left, right):
@@ -84,9 +84,9 @@ def module(request, v2):
 @pytest.mark.usefixtures("alone")
 def test_numbers_are_the_same(module, moved):
     for chain in chains(module):
-        theirs = made(chain)
+        theirs = repeat(chain)
         with Region(Tally(1).of_process(0)):
-            ours = made(chain)
+            ours = repeat(chain)
         assert same(theirs, ours)
     assert moved.count(3) == 12 * (len(CROPS) + 1)
     assert moved.count(1) >= 12
@@ -102,10 +102,10 @@ def test_transforms_of_the_users_own_are_called(module, moved):
     called = []
     for chain in chains(module)[:1]:
         chain.transforms.insert(1, Mine(1.0))
-        theirs, seen = made(chain, 3), called.copy()
+        theirs, seen = repeat(chain, 3), called.copy()
         called.clear()
         with Region(Tally(1).of_process(0)):
-            ours = made(chain, 3)
+            ours = repeat(chain, 3)
         assert same(theirs, ours)
         assert called == seen == [(56, 40)] * 3
     assert 3 not in moved
@@ -115,7 +115,7 @@ def test_transforms_of_the_users_own_are_called(module, moved):
 def test_a_function_that_a_user_replaces_is_called(monkeypatch, moved):
     chain = chains(transforms)[0]
     with Region(Tally(1).of_process(0)):
-        made(chain, 1)
+        repeat(chain, 1)
         assert moved == [3]
         plain = Image.Image.resize
 
@@ -125,7 +125,7 @@ def test_a_function_that_a_user_replaces_is_called(monkeypatch, moved):
 
         sizes = []
         monkeypatch.setattr(Image.Image, "resize", resize)
-        made(chain, 1)
+        repeat(chain, 1)
         monkeypatch.undo()
     assert sizes == [(56, 40)]
 
@@ -140,9 +140,9 @@ def test_another_thread_that_draws_is_not_overtaken(moved):
     other = threading.Thread(target=wait)
     other.start()
     assert go.wait(60)
-    theirs = made(chain, 2)
+    theirs = repeat(chain, 2)
     with Region(Tally(1).of_process(0)):
-        ours = made(chain, 2)
+        ours = repeat(chain, 2)
     end.set()
     other.join()
     assert same(theirs, ours)
@@ -159,10 +159,10 @@ def test_a_crop_without_pixels_is_torchvisions_affair(module, moved):
     def outcome():
         torch.manual_seed(7)
         try:
-            made = chain(Image.open(file).convert("RGB"))
+            output = chain(Image.open(file).convert("RGB"))
         except Exception as error:
-            made = (type(error), str(error))
-        return made, torch.get_rng_state().tolist()
+            output = (type(error), str(error))
+        return output, torch.get_rng_state().tolist()
 
     theirs, state = outcome()
     with Region(Tally(1).of_process(0)):

@@ -29,13 +29,13 @@ FLAGS += [384, 257, 258, 260, 1.0, None, "x", True]
 def seen(act):
     """What a call gives, or how it fails."""
     try:
-        made = act()
+        array = act()
     except Exception as error:
         return type(error), str(error)
-    if made is None:
+    if array is None:
         return None
-    flags = (made.flags.writeable, made.flags.owndata, made.flags.c_contiguous)
-    return made.dtype, made.shape, made.strides, flags, made.base is None, made.tobytes()
+    flags = (array.flags.writeable, array.flags.owndata, array.flags.c_contiguous)
+    return array.dtype, array.shape, array.strides, flags, array.base is None, array.tobytes()
 
 
 def call_of(rng, folder):
@@ -79,8 +79,8 @@ def test_orientations_are_followed_as_opencv_does(natively, turn, tmp_path):
     path = tmp_path / "a.jpg"
     path.write_bytes(given)
     for flags in (1, 128 | 1, -1, 0):
-        made = natively(lambda flags=flags: cv2.imread(str(path), flags))
-        assert np.array_equal(made, cv2.imread(str(path), flags))
+        image = natively(lambda flags=flags: cv2.imread(str(path), flags))
+        assert np.array_equal(image, cv2.imread(str(path), flags))
     assert natively.counts()["native"] == (4 if 1 <= turn <= 8 else 2)
 
 
@@ -89,8 +89,8 @@ def test_orientations_are_followed_as_opencv_does(natively, turn, tmp_path):
 def test_gray_is_made_of_files_in_colour_as_opencv_does(natively, sampling):
     buffer = np.frombuffer(jpeg(sampling, 61, 90, quality=70), np.uint8)
     for flags in (0, 2, 4, 6, 128, 132):
-        made = natively(lambda flags=flags: cv2.imdecode(buffer, flags))
-        assert np.array_equal(made, cv2.imdecode(buffer, flags))
+        image = natively(lambda flags=flags: cv2.imdecode(buffer, flags))
+        assert np.array_equal(image, cv2.imdecode(buffer, flags))
     assert natively.counts()["native"] == 6
 
 

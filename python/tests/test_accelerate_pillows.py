@@ -16,7 +16,9 @@ HERE = Path(__file__).parent
 TESTS = [
     *(f"test_accelerate_{each}.py" for each in ("compose", "datasets", "here", "index", "opencv")),
     *(f"test_accelerate_{each}.py" for each in ("ends", "sequences", "workers")),
-    *("test_item_cache.py", "test_item_cache_memory.py", "test_item_cache_values.py"),
+    *(f"test_accelerate_workers_{each}.py" for each in ("imports", "kept")),
+    *("test_item_cache.py", "test_item_cache_dataset.py"),
+    *("test_item_cache_memory.py", "test_item_cache_values.py"),
 ]
 SEQUENCES = [
     f"test_accelerate_sequences.py::test_many_random_sequences_show_nothing_of_it[{kind}-{share}]"

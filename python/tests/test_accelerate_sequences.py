@@ -16,15 +16,14 @@ from drapps.accelerate.indexes import Indexes
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
-from python.tests.picture_sequences import (
-    PILLOW,
-    Sequence,
+from python.tests.picture_sequences import Sequence, whole
+from python.tests.picture_steps import PILLOW
+from python.tests.torchvision_steps import (
     composed,
     composed_first,
     normalized,
     of_bytes,
     torchvision_steps,
-    whole,
 )
 
 QUICK, FULL = 200, 18_000  # sequences of each kind
@@ -97,16 +96,16 @@ def compare(seeds, steps, folder, here=False):
         without = [sequence.run() for sequence in sequences]
         counts = []
         if here:
-            found = []
+            outcomes = []
             for sequence in sequences:
-                found.append(sequence.run(within := Counting(sample_here())))
+                outcomes.append(sequence.run(within := Counting(sample_here())))
                 counts.append(within.counts)
         else:
             with patched() as of_all:
-                found = [sequence.run() for sequence in sequences]
+                outcomes = [sequence.run() for sequence in sequences]
             counts.append(of_all)
         total = [sum(words) for words in zip(total, *(each.words for each in counts), strict=True)]
-        for seed, with_it, plain in zip(some, found, without, strict=True):
+        for seed, with_it, plain in zip(some, outcomes, without, strict=True):
             assert with_it == plain, f"seed {seed}"
     return total
 
@@ -272,10 +271,10 @@ def test_many_parts_of_a_picture_are_cut_from_one_that_is_decoded(monkeypatch):
     boxes = [(rng.randint(0, 50), rng.randint(0, 50), 300, 250) for _ in range(8)]
     with patched():
         image = Image.open(io.BytesIO(data))
-        made = [whole(image.crop(box).resize((40, 30), 2)) for box in boxes]
+        crops = [whole(image.crop(box).resize((40, 30), 2)) for box in boxes]
     assert len(parts) == 2, "a part, and then all of it"
     plain = Image.open(io.BytesIO(data))
-    assert made == [whole(plain.crop(box).resize((40, 30), 2)) for box in boxes]
+    assert crops == [whole(plain.crop(box).resize((40, 30), 2)) for box in boxes]
 
 
 def test_a_small_part_that_is_kept_keeps_no_large_file():

@@ -37,22 +37,22 @@ def picture(rng, v2, size):
         height, width, 3, generator=torch.Generator().manual_seed(rng.randint(0, 9))
     )
     kind = rng.choice([0] * 12 + [1, 2, 3, 4, 5, 6])
-    made = values.permute(2, 0, 1)
+    tensor = values.permute(2, 0, 1)
     if kind == 1:
-        made = made.contiguous()
+        tensor = tensor.contiguous()
     elif kind == 2:
-        made = made.double()
+        tensor = tensor.double()
     elif kind == 3:
-        made = made[:, :, : max(width - 1, 1)]
+        tensor = tensor[:, :, : max(width - 1, 1)]
     elif kind == 4:
-        made = values.view(height, width, 3).transpose(0, 1).permute(2, 0, 1)
+        tensor = values.view(height, width, 3).transpose(0, 1).permute(2, 0, 1)
     elif kind == 5:
-        made = made.clone().requires_grad_()
+        tensor = tensor.clone().requires_grad_()
     elif kind == 6:
-        made = made[:2]
+        tensor = tensor[:2]
     if rng.random() < 0.1:
-        made = v2.functional.to_image(made)
-    return made
+        tensor = v2.functional.to_image(tensor)
+    return tensor
 
 
 def batch_of(seed, v2):
@@ -68,23 +68,23 @@ def batch_of(seed, v2):
 
 def seen(act):
     try:
-        made = act()
+        batch = act()
     except Exception as error:
         return type(error), str(error)
-    while not isinstance(made, torch.Tensor):
-        made = next(iter(made.values())) if isinstance(made, dict) else made[0]
-    plain = made.detach().as_subclass(torch.Tensor)
+    while not isinstance(batch, torch.Tensor):
+        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
+    plain = batch.detach().as_subclass(torch.Tensor)
     return (
-        *(type(made), made.dtype, made.shape, made.stride(), made.is_shared()),
-        *(made.requires_grad, made._base is None, plain.numpy().tobytes()),
+        *(type(batch), batch.dtype, batch.shape, batch.stride(), batch.is_shared()),
+        *(batch.requires_grad, batch._base is None, plain.numpy().tobytes()),
     )
 
 
 def test_batches_are_the_same(parted, v2, monkeypatch):
-    found = [seen(lambda seed=seed: default_collate(batch_of(seed, v2))) for seed in range(SEEDS)]
+    batches = [seen(lambda seed=seed: default_collate(batch_of(seed, v2))) for seed in range(SEEDS)]
     plain = _utils.collate.collate_tensor_fn
     monkeypatch.setitem(_utils.collate.default_collate_fn_map, torch.Tensor, plain)
-    for seed, ours in enumerate(found):
+    for seed, ours in enumerate(batches):
         assert ours == seen(lambda seed=seed: default_collate(batch_of(seed, v2))), f"seed {seed}"
     monkeypatch.undo()
     assert len(parted) > SEEDS / 6

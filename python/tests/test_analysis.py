@@ -42,10 +42,10 @@ def test_an_emulated_training_is_known_by_its_rates(base):
 def test_what_is_predicted_for_a_cell_is_held_against_what_is_measured(base):
     report, folder = base
     cell = next(each for each in cells(BASE) if each.what_if == {"cache": 0.0})
-    found = compared(cell, report, folder, 1.0)
-    assert found["right"] and found["bottleneck"] == "fetch"
-    assert found["samples_per_s"] < 230
-    assert found["error"] == found["predicted_per_s"] / found["samples_per_s"] - 1
+    row = compared(cell, report, folder, 1.0)
+    assert row["right"] and row["bottleneck"] == "fetch"
+    assert row["samples_per_s"] < 230
+    assert row["error"] == row["predicted_per_s"] / row["samples_per_s"] - 1
     assert bottleneck(BASE) == ("fetch", pytest.approx(1.5))
 
 

@@ -16,12 +16,12 @@ SIZE = 3 * 4096 + 17
 
 @pytest.fixture
 def paths(tmp_path):
-    found = []
+    files = []
     for number in range(8):
         path = tmp_path / f"{number}.bin"
         path.write_bytes(os.urandom(SIZE))
-        found.append(str(path))
-    return found
+        files.append(str(path))
+    return files
 
 
 @pytest.fixture

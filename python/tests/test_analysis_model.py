@@ -43,16 +43,16 @@ BALANCED = Model(
 
 @pytest.mark.parametrize("cache", GOLDEN)
 def test_the_published_what_if_vectors(cache):
-    found = predict(IMAGENET, cache=cache)
-    assert found.fetch == pytest.approx(GOLDEN[cache], rel=1e-3)
-    assert found.throughput == found.fetch and found.bottleneck == "fetch"
+    forecast = predict(IMAGENET, cache=cache)
+    assert forecast.fetch == pytest.approx(GOLDEN[cache], rel=1e-3)
+    assert forecast.throughput == forecast.fetch and forecast.bottleneck == "fetch"
 
 
 def test_the_slowest_stage_bounds_the_training():
-    found = predict(BALANCED, cache=0)
-    assert (found.fetch, found.prepare, found.training) == pytest.approx((300, 200, 400))
-    assert found.throughput == pytest.approx(200)
-    assert found.bottleneck == "prepare" and found.stall == pytest.approx(0.5)
+    forecast = predict(BALANCED, cache=0)
+    assert (forecast.fetch, forecast.prepare, forecast.training) == pytest.approx((300, 200, 400))
+    assert forecast.throughput == pytest.approx(200)
+    assert forecast.bottleneck == "prepare" and forecast.stall == pytest.approx(0.5)
     assert predict(BALANCED, cores=1).throughput == pytest.approx(100)
     assert predict(BALANCED, cores=8, bandwidth=6e7).bottleneck == "training"
     assert predict(BALANCED, cores=8).bottleneck == "fetch"
@@ -68,8 +68,8 @@ def test_requests_bound_the_storage_however_fast_it_is():
 def test_amdahl_is_laid_through_several_points():
     serial, rest = 0.004, 0.006
     points = [(cores, 1 / (serial + rest / cores)) for cores in (1, 2, 4)]
-    found = predict(replace(BALANCED, prepare=points, cores=4), cores=16)
-    assert found.prepare == pytest.approx(1 / (serial + rest / 16))
+    forecast = predict(replace(BALANCED, prepare=points, cores=4), cores=16)
+    assert forecast.prepare == pytest.approx(1 / (serial + rest / 16))
     faster_than_linear = replace(BALANCED, prepare=[(1, 100.0), (2, 220.0)])
     assert predict(faster_than_linear, cores=8).prepare < 8 * 110
     not_at_all = replace(BALANCED, prepare=[(1, 100.0), (2, 90.0)])
@@ -78,9 +78,9 @@ def test_amdahl_is_laid_through_several_points():
 
 def test_stages_in_turn_take_the_time_of_both():
     in_turn = replace(BALANCED, cores=1, workers=0, overlap_training=0.0, overlap_loading=0.0)
-    found = predict(in_turn, cache=0)
-    assert 1 / found.throughput == pytest.approx(1 / 300 + 1 / 100 + 1 / 400)
-    assert "take turns" in found.regime
+    forecast = predict(in_turn, cache=0)
+    assert 1 / forecast.throughput == pytest.approx(1 / 300 + 1 / 100 + 1 / 400)
+    assert "take turns" in forecast.regime
     beside = predict(in_turn, cache=1, beside=True)
     assert beside.throughput == pytest.approx(100)
     assert overlap_of(3.0, 1.0, 4.0) == 0 and overlap_of(3.0, 1.0, 3.0) == 1
@@ -130,11 +130,11 @@ def test_threads_of_a_training_that_spin_between_its_steps_take_cores_of_the_loa
     }
     about = {"workers": 2, "depth": 4, "samples": 1000, "in_turn": False}
     about |= {"machine": {"cores": 2.0}, "loader": {"num_workers": 2}}
-    found = fit(phases, about)
-    assert found.model.training_cpu == pytest.approx(2 / 800 - 2 / 1250)  # of 0.9 / 800 wanted
-    assert found.bound == pytest.approx(800) and found.trusted
-    assert predict(found.model).bottleneck == "cores"
-    assert any("uses 0.6 cores beside its steps" in note for note in found.notes)
+    estimate = fit(phases, about)
+    assert estimate.model.training_cpu == pytest.approx(2 / 800 - 2 / 1250)  # of 0.9 / 800 wanted
+    assert estimate.bound == pytest.approx(800) and estimate.trusted
+    assert predict(estimate.model).bottleneck == "cores"
+    assert any("uses 0.6 cores beside its steps" in note for note in estimate.notes)
     native = fit(phases, about | {"loader": {"num_workers": 2, "native": True}})
     assert native.model.training_cpu == pytest.approx(0.1 / 1000)
     assert not any("spin" in note for note in native.notes)
@@ -213,10 +213,10 @@ def test_the_regime_says_where_the_bound_is_honest(rates, depth):
         storage=rates[0],
         depth=depth,
     )
-    found = predict(model)
+    forecast = predict(model)
     measured = simulated(rates, depth, seed=1)
-    assert measured < found.throughput * 1.03
-    if found.honest:
-        assert found.throughput == pytest.approx(measured, rel=0.1)
+    assert measured < forecast.throughput * 1.03
+    if forecast.honest:
+        assert forecast.throughput == pytest.approx(measured, rel=0.1)
     else:
-        assert "upper bound" in found.regime and found.throughput > 1.1 * measured
+        assert "upper bound" in forecast.regime and forecast.throughput > 1.1 * measured

@@ -51,9 +51,9 @@ def test_what_the_system_has_in_memory_counts_for_the_training_as_it_is_alone():
 
 def test_what_the_loader_will_keep_by_itself_is_nothing_to_do():
     slow = Model.from_json({**MODEL.to_json(), "storage": 1e7})
-    found = recommend(slow, Machine(cores=2, ours=True, budget=1e9))
-    assert found.binding == "cache" and found.settings == {}
-    assert found.action.startswith("Nothing: behind its first pass the loader keeps")
+    advice = recommend(slow, Machine(cores=2, ours=True, budget=1e9))
+    assert advice.binding == "cache" and advice.settings == {}
+    assert advice.action.startswith("Nothing: behind its first pass the loader keeps")
     small = recommend(slow, Machine(cores=2, ours=True, budget=1e6, memory=1e9))
     assert small.settings["ram_budget"] > 1e8 and "Keep" in small.action
 

@@ -34,18 +34,18 @@ def dataset(name, parent=None, count=-2, **attributes):
         "cardinality": lambda _: count,
         "__iter__": lambda _: iter(()),
     }
-    found = type(name, (), methods)()
-    vars(found).update(attributes)
-    return found
+    node = type(name, (), methods)()
+    vars(node).update(attributes)
+    return node
 
 
 def pipeline(path, *, parallel=True, cached=False):
     source = dataset("_TensorSliceDataset", count=12, _tensors=[Strings(str(path))] * 2)
-    found = dataset("_ParallelMapDataset" if parallel else "_MapDataset", source, count=12)
+    node = dataset("_ParallelMapDataset" if parallel else "_MapDataset", source, count=12)
     if cached:
-        found = dataset("CacheDataset", found, count=12)
-    found = dataset("_BatchDataset", found, count=3, _batch_size=4)
-    return dataset("_RepeatDataset", found, count=-1)
+        node = dataset("CacheDataset", node, count=12)
+    node = dataset("_BatchDataset", node, count=3, _batch_size=4)
+    return dataset("_RepeatDataset", node, count=-1)
 
 
 def test_a_pipeline_of_tensorflow_is_known_by_its_parts(tmp_path):

@@ -26,31 +26,31 @@ def test_the_least_cache_is_that_of_a_brute_force_search(training, stall):
     steps = [number / 20 for number in range(20)]
     rates = {1.0: min(900, training)}
     for cache in steps:
-        found = predict(model, cache=cache)
-        rates[cache] = simulated([found.fetch, found.prepare, training], 16, 1, 4000, shape=4)
+        forecast = predict(model, cache=cache)
+        rates[cache] = simulated([forecast.fetch, forecast.prepare, training], 16, 1, 4000, shape=4)
     best = simulated([1e9, 900, training], 16, 1, 4000, shape=4)
     least = next(share for share in (*steps, 1.0) if rates[share] >= (1 - stall) * best)
     assert recommend(model, LARGE, stall).cache == pytest.approx(least, abs=0.05)
 
 
 def test_what_binds_is_what_is_recommended():
-    found = recommend(FETCHING, LARGE)
-    assert found.binding == "cache" and found.enough
-    assert f"{found.cache:.0%}" in found.action
-    assert found.gain == pytest.approx(predict(FETCHING, cache=found.cache).throughput / 100)
-    assert found.settings == {"ram_budget": round(found.cache * 1e8)}
+    advice = recommend(FETCHING, LARGE)
+    assert advice.binding == "cache" and advice.enough
+    assert f"{advice.cache:.0%}" in advice.action
+    assert advice.gain == pytest.approx(predict(FETCHING, cache=advice.cache).throughput / 100)
+    assert advice.settings == {"ram_budget": round(advice.cache * 1e8)}
 
     small = recommend(FETCHING, replace(LARGE, memory=1e6))
     assert small.binding == "bandwidth" and small.throughput == pytest.approx(380, rel=0.01)
 
     preparing = replace(FETCHING, cached=1.0, prepare=[(1, 50.0), (2, 100.0)])
-    found = recommend(preparing, LARGE)
-    assert found.binding == "workers" and found.settings == {"num_workers": 8}
-    assert found.throughput == pytest.approx(400)
-    found = recommend(preparing, replace(LARGE, cores=2))
-    assert found.binding == "cores" and "8 cores" in found.action
-    found = recommend(preparing, replace(LARGE, cores=2, core_share=0.1))
-    assert found.binding == "workers", "what sleeps needs workers, not cores"
+    advice = recommend(preparing, LARGE)
+    assert advice.binding == "workers" and advice.settings == {"num_workers": 8}
+    assert advice.throughput == pytest.approx(400)
+    advice = recommend(preparing, replace(LARGE, cores=2))
+    assert advice.binding == "cores" and "8 cores" in advice.action
+    advice = recommend(preparing, replace(LARGE, cores=2, core_share=0.1))
+    assert advice.binding == "workers", "what sleeps needs workers, not cores"
     assert recommend(preparing, replace(LARGE, ours=True)).settings == {"cpu_budget": 8}
 
     serial = replace(preparing, prepare=[(1, 100.0), (2, 100.0)])
@@ -69,9 +69,9 @@ def test_loading_in_turn_is_first_put_beside_the_training():
         workers=0,
         overlap_training=0.0,
     )
-    found = recommend(in_turn, Machine(cores=2))
-    assert found.settings["num_workers"] == 1 and found.cores == 1
-    assert found.what_if["beside"] and found.throughput == pytest.approx(380)
+    advice = recommend(in_turn, Machine(cores=2))
+    assert advice.settings["num_workers"] == 1 and advice.cores == 1
+    assert advice.what_if["beside"] and advice.throughput == pytest.approx(380)
 
 
 @pytest.mark.parametrize("stall", [0, 1, -0.1, float("nan")])

@@ -42,9 +42,9 @@ def assert_named(name, value, build):
     try:
         build()
     except (drapps.PipelineError, drapps.SampleError, ValueError, TypeError) as error:
-        said = str(error)
-        assert not INSIDES.search(said), f"{name}={shown(value)}: {said}"
-        assert name in said, f"{name}={shown(value)}: {said}"
+        message = str(error)
+        assert not INSIDES.search(message), f"{name}={shown(value)}: {message}"
+        assert name in message, f"{name}={shown(value)}: {message}"
         return True
     return False
 
@@ -89,10 +89,10 @@ def test_the_builder_names_what_is_wrong(photos, method):
             arguments_of = {**GIVEN.get(method, {}), name: value}
 
             def build(given=arguments_of):
-                made = function(before, **given)
-                if isinstance(made, drapps.Pipeline) and method != "random_erasing":
-                    made = made.center_crop(8)
-                return made.batch(2) if isinstance(made, drapps.Pipeline) else made
+                outcome = function(before, **given)
+                if isinstance(outcome, drapps.Pipeline) and method != "random_erasing":
+                    outcome = outcome.center_crop(8)
+                return outcome.batch(2) if isinstance(outcome, drapps.Pipeline) else outcome
 
             refused += assert_named(name, value, build)
     assert refused or not names
@@ -126,8 +126,8 @@ def test_a_source_says_what_is_wrong_with_it(photos, tmp_path, name):
     needed = {names[0]: given[names[0]]}
     for argument in names:
         for value in VALUES:
-            said = said_by(function, {**needed, argument: value})
-            assert not INSIDES.search(said.partition(": expected")[0]), said
+            message = said_by(function, {**needed, argument: value})
+            assert not INSIDES.search(message.partition(": expected")[0]), message
 
 
 def said_by(function, given):
@@ -168,12 +168,12 @@ EMULATED = ["schedule", "period", "burst", "seed", "deadline", *vars(drapps.stor
 @pytest.mark.parametrize("name", EMULATED)
 def test_an_emulated_storage_names_what_is_wrong(name):
     for value in (*VALUES, {0: 5}, {"a": {}}, {1: {2: 3}}, {-1: {}}, {None: {}}):
-        told = name.removesuffix("s")  # a storage ends in a stall
-        assert_named(told, value, lambda given=value: drapps.emulate(**{name: given}))
+        term = name.removesuffix("s")  # a storage ends in a stall
+        assert_named(term, value, lambda given=value: drapps.emulate(**{name: given}))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"latency": "1"}, "latency='1' must be a number"),
         ({"schedule": {0: 5}}, "schedule[0]=5 must be a mapping"),
@@ -182,8 +182,8 @@ def test_an_emulated_storage_names_what_is_wrong(name):
         ({"bandwidth": "fast"}, "bandwidth='fast' must be a whole number from 0"),
     ],
 )
-def test_the_conditions_of_a_storage_are_of_their_kind(options, said):
-    with pytest.raises(drapps.PipelineError, match=re.escape(said)):
+def test_the_conditions_of_a_storage_are_of_their_kind(options, message):
+    with pytest.raises(drapps.PipelineError, match=re.escape(message)):
         drapps.emulate(**options)
 
 

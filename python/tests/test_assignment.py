@@ -18,10 +18,10 @@ def knob():
 @pytest.fixture
 def undecided(knob):
     stateless = AnyProcess(knob, ProcessAutoscaler)
-    made = Undecided(stateless, SerialProcess(knob, MigrationAutoscaler))
-    assert not made.begins_bound
-    made.place([7, 9], 3)
-    return made
+    assignment = Undecided(stateless, SerialProcess(knob, MigrationAutoscaler))
+    assert not assignment.begins_bound
+    assignment.place([7, 9], 3)
+    return assignment
 
 
 def remarks(knob):
@@ -37,19 +37,19 @@ def test_workers_share_the_first_processes_until_it_is_decided(undecided):
 
 
 def test_any_process_will_do_once_all_have_told_that_nothing_is_kept(undecided, knob):
-    assert undecided.told(1, {}) is undecided
-    assert undecided.told(1, {}) is undecided
-    after = undecided.told(0, {})
+    assert undecided.learn(1, {}) is undecided
+    assert undecided.learn(1, {}) is undecided
+    after = undecided.learn(0, {})
     assert (type(after), after.autoscaler) == (AnyProcess, ProcessAutoscaler)
     assert after.process_of(2) == ANY_PROCESS
     assert not after.bound
     assert remarks(knob) == []
-    assert after.told(0, {"dataset.count": True}) is after
+    assert after.learn(0, {"dataset.count": True}) is after
     assert remarks(knob) == [f"making samples changes dataset.count: {LATE}"]
 
 
 def test_the_first_that_keeps_state_decides_for_all(undecided, knob):
-    after = undecided.told(1, {"dataset.count": True, "dataset.cache": False})
+    after = undecided.learn(1, {"dataset.count": True, "dataset.cache": False})
     assert (type(after), after.autoscaler) == (SerialProcess, MigrationAutoscaler)
     assert after.hosts is undecided.hosts
     assert after.decided_bound
@@ -67,13 +67,13 @@ def test_workers_that_begin_with_a_process_each_keep_it(knob):
     assert undecided.begins_bound
     undecided.place([4, 5], 2)
     assert not any(undecided.shares(worker) for worker in range(2))
-    undecided.told(0, {})
-    after = undecided.told(1, {})
+    undecided.learn(0, {})
+    after = undecided.learn(1, {})
     assert type(after) is OwnProcess
     assert (after.process_of(0), after.process_of(1)) == (4, 5)
 
 
 def test_a_long_list_of_what_is_kept_is_cut(knob):
     serial = SerialProcess(knob)
-    assert serial.told(0, {f"dataset.{name}": True for name in "abcd"}) is serial
+    assert serial.learn(0, {f"dataset.{name}": True for name in "abcd"}) is serial
     assert "dataset.a, dataset.b, dataset.c and more: each" in remarks(knob)[0]

@@ -138,10 +138,10 @@ def test_random_crop_is_a_part_of_the_padded_picture(mode: str) -> None:
     places: Counter[tuple[int, int]] = Counter()
     windows = np.lib.stride_tricks.sliding_window_view(padded, (26, 26), (0, 1))
     for position in range(300):
-        made = run(op, pixels, position)["pixels"].transpose(2, 0, 1)
-        found = np.argwhere((windows == made).all(axis=(2, 3, 4)))
-        assert len(found) >= 1
-        places[(int(found[0][0]), int(found[0][1]))] += 1
+        crop = run(op, pixels, position)["pixels"].transpose(2, 0, 1)
+        matches = np.argwhere((windows == crop).all(axis=(2, 3, 4)))
+        assert len(matches) >= 1
+        places[(int(matches[0][0]), int(matches[0][1]))] += 1
     assert len(places) == 3 * 13  # every place came up
 
 
@@ -155,9 +155,9 @@ def test_flips_are_pillows(op: dict[str, Any], mirror: Any) -> None:
     mirrored = from_pil(mirror(to_pil(pixels)))
     flips = 0
     for position in range(200):
-        made = run(op, pixels, position)["pixels"]
-        flipped = np.array_equal(made, mirrored)
-        assert flipped or np.array_equal(made, pixels)
+        image = run(op, pixels, position)["pixels"]
+        flipped = np.array_equal(image, mirrored)
+        assert flipped or np.array_equal(image, pixels)
         flips += flipped
     assert 70 < flips < 130
 
@@ -181,9 +181,9 @@ def test_grayscale_is_pillows() -> None:
     np.testing.assert_array_equal(run(ops.grayscale(1), pixels, 0)["pixels"], luma)
     thrice = np.repeat(luma, 3, axis=2)
     np.testing.assert_array_equal(run(ops.grayscale(3), pixels, 0)["pixels"], thrice)
-    made = [run(ops.random_grayscale(0.5), pixels, position)["pixels"] for position in range(100)]
-    grays = sum(np.array_equal(one, thrice) for one in made)
-    assert grays + sum(np.array_equal(one, pixels) for one in made) == 100
+    images = [run(ops.random_grayscale(0.5), pixels, position)["pixels"] for position in range(100)]
+    grays = sum(np.array_equal(one, thrice) for one in images)
+    assert grays + sum(np.array_equal(one, pixels) for one in images) == 100
     assert 25 < grays < 75
 
 

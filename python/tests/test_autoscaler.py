@@ -64,9 +64,9 @@ class Model:
 
 @pytest.fixture
 def model():
-    made = Model()
-    yield made
-    made.control.detach(made.board)
+    pool = Model()
+    yield pool
+    pool.control.detach(pool.board)
 
 
 def test_as_many_are_started_as_are_wanted(model):

@@ -134,14 +134,14 @@ def test_a_row_holds_everyone_to_the_best_that_is_known():
         for cell in cells(simulation.load("starved-container"), 1)
         if (cell.workload, cell.event) == ("photos-storage", "latency rises")
     ]
-    found = measured(cell, {"aimd": {"stall": 0.05}})
-    assert set(found["arms"]) == set(ARMS)
-    assert summary.value(found, ORACLE) >= summary.value(found, STATIC)
-    assert all(len(facts) == len(found["best"]) == 2 for facts in found["arms"].values())
-    assert found["oracle"][1]["io_depth"] > found["static"]["io_depth"]
-    assert summary.told(found)[0]["knob"] == "io_depth"
-    assert "storage.latency" in [each["feature"] for each in found["signals"][0]]
-    assert found == measured(cell, {"aimd": {"stall": 0.05}})
+    entry = measured(cell, {"aimd": {"stall": 0.05}})
+    assert set(entry["arms"]) == set(ARMS)
+    assert summary.value(entry, ORACLE) >= summary.value(entry, STATIC)
+    assert all(len(facts) == len(entry["best"]) == 2 for facts in entry["arms"].values())
+    assert entry["oracle"][1]["io_depth"] > entry["static"]["io_depth"]
+    assert summary.knob_and_signals(entry)[0]["knob"] == "io_depth"
+    assert "storage.latency" in [each["feature"] for each in entry["signals"][0]]
+    assert entry == measured(cell, {"aimd": {"stall": 0.05}})
 
 
 def test_every_assumed_number_of_every_machine_can_be_changed():
@@ -195,9 +195,9 @@ def test_a_learned_policy_is_compared_in_the_cells_of_the_kept_rows():
         rates = rates_of(cell.case.run(json.dumps(cell.case.default)))
         same = {"workload": cell.workload, "best": [2 * max(rates)] * len(rates)}
         kept.append(row(cell.event, "laptop", default=rates) | same)
-    found = learned.measured(policy, kept)
-    assert set(found["seeds"]) == {"1", "2"}
-    for seed in found["seeds"].values():
+    scores = learned.measured(policy, kept)
+    assert set(scores["seeds"]) == {"1", "2"}
+    for seed in scores["seeds"].values():
         assert 0 < seed["means"]["all"] <= 1
         assert seed["means"]["all"] == seed["means"][kept[0]["workload"]]
 

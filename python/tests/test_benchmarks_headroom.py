@@ -8,7 +8,7 @@ from benchmarks.headroom import verdict
 from benchmarks.headroom.compose import best_static, oracle, value
 from benchmarks.headroom.page import page
 from benchmarks.headroom.search import KEPT, LONG, SHORT, Searched, search
-from benchmarks.headroom.signals import told
+from benchmarks.headroom.signals import departure
 from benchmarks.headroom.verdict import noise_of, ratio
 
 
@@ -21,14 +21,14 @@ def test_the_search_gives_most_time_to_the_best_and_finds_it_amid_noise():
         ran.append((name, seconds, time))
         return true[name] + (noise[time] if name == "8" else 0.0)
 
-    found = search(true, measured)
-    assert found.finalists[0] == "11"
-    assert found.best == pytest.approx(111.0)
+    outcome = search(true, measured)
+    assert outcome.finalists[0] == "11"
+    assert outcome.best == pytest.approx(111.0)
     assert [len([one for one in ran if one[2] == time]) for time in range(3)] == [12, *KEPT]
     assert {seconds for _, seconds, time in ran if time == 2} == {LONG}
-    assert found.rates["0"] == 100.0
+    assert outcome.rates["0"] == 100.0
     whole = 2 * SHORT + LONG
-    assert found.rates["8"] == pytest.approx((SHORT * (108 + 113) + LONG * 108) / whole)
+    assert outcome.rates["8"] == pytest.approx((SHORT * (108 + 113) + LONG * 108) / whole)
 
 
 def segments(*rates: dict[str, float]) -> list[Searched]:
@@ -36,13 +36,13 @@ def segments(*rates: dict[str, float]) -> list[Searched]:
 
 
 def test_the_best_static_settings_are_those_with_the_greatest_mean_share_of_each_best():
-    found = segments({"a": 100, "b": 60, "c": 90}, {"a": 10, "b": 40, "c": 30})
-    assert best_static(found) == "c"  # .9 and .75, against 1 and .25, .6 and 1
+    searches = segments({"a": 100, "b": 60, "c": 90}, {"a": 10, "b": 40, "c": 30})
+    assert best_static(searches) == "c"  # .9 and .75, against 1 and .25, .6 and 1
 
 
 def test_the_oracle_moves_only_for_what_is_no_noise():
-    found = segments({"a": 100, "b": 102}, {"a": 10, "b": 40})
-    assert oracle(found, "a") == ["a", "b"]
+    searches = segments({"a": 100, "b": 102}, {"a": 10, "b": 40})
+    assert oracle(searches, "a") == ["a", "b"]
 
 
 def test_a_value_is_the_mean_share():
@@ -62,8 +62,8 @@ def test_headroom_counts_beyond_the_noise_in_every_round(oracle_over, static_ove
     again = ratio([98, 101, 100], [100, 100, 100])
     assert noise_of(again) == pytest.approx(0.02)
     ones = [1.0] * 3
-    found = verdict.verdict(ratio(oracle_over, ones), ratio(static_over, ones), again)
-    assert found == expected
+    judgement = verdict.verdict(ratio(oracle_over, ones), ratio(static_over, ones), again)
+    assert judgement == expected
 
 
 def test_ratios_near_a_threshold_ask_for_more_rounds():
@@ -83,19 +83,19 @@ def series(values: list[float]) -> list[tuple[float, float]]:
 
 def test_a_number_tells_an_event_once_it_stays_beyond_what_it_was():
     usual = [1.0, 1.2] * 20  # until 20 s
-    found = told(series([*usual, 1.1, 9.0, 1.1, 3.0, 3.0, 3.0, 3.0]), 0.0, 20.0, 30.0)
-    assert found is not None
-    after, factor = found
+    event = departure(series([*usual, 1.1, 9.0, 1.1, 3.0, 3.0, 3.0, 3.0]), 0.0, 20.0, 30.0)
+    assert event is not None
+    after, factor = event
     assert after == 1.5  # not at the single 9
     assert factor == pytest.approx(3.0 / 1.1)
 
 
 def test_what_was_0_before_has_no_factor():
-    assert told(series([0.0] * 40 + [5.0] * 5), 0.0, 20.0, 30.0) == (0.0, None)
+    assert departure(series([0.0] * 40 + [5.0] * 5), 0.0, 20.0, 30.0) == (0.0, None)
 
 
 def test_a_number_that_stays_within_its_range_tells_nothing():
-    assert told(series([1.0, 1.2] * 40), 0.0, 20.0, 40.0) is None
+    assert departure(series([1.0, 1.2] * 40), 0.0, 20.0, 40.0) is None
 
 
 def test_the_page_lists_rows_those_that_were_skipped_and_where_all_was_measured():

@@ -13,17 +13,17 @@ SHA256 = "38a506ccf9ec5b9f4792d34fbb41ff6e8348c58314ba7c3b801b35f05b691d7d"
 
 
 def test_there_are_twenty_hostile_inputs_and_none_is_another():
-    made = {name: hostile.make(name, 4096) for name in hostile.INPUTS}
-    assert len(set(made.values())) == len(made) == 20
+    inputs = {name: hostile.make(name, 4096) for name in hostile.INPUTS}
+    assert len(set(inputs.values())) == len(inputs) == 20
 
 
 @pytest.mark.parametrize("name", hostile.INPUTS)
 def test_a_hostile_input_has_its_length_and_is_text(name):
-    made = hostile.make(name, 10_000)
-    assert 10_000 - 4 < len(made) <= 10_000
+    content = hostile.make(name, 10_000)
+    assert 10_000 - 4 < len(content) <= 10_000
     if name != "random bytes":
-        made.decode()
-    assert hostile.make(name, 10_000) == made
+        content.decode()
+    assert hostile.make(name, 10_000) == content
 
 
 def test_hostile_inputs_are_the_same_for_ever():
@@ -66,8 +66,8 @@ def a_corpus(folder, monkeypatch, dense):
 
 
 def test_no_paragraph_comes_twice_and_what_is_not_translated_never(tmp_path, monkeypatch):
-    found = a_corpus(tmp_path, monkeypatch, dense=False)
-    assert found == ["Eins\n\n\u4e2d\u6587", "Zwei\n\n\u65e5\u672c\u8a9e and more than that"]
+    documents = a_corpus(tmp_path, monkeypatch, dense=False)
+    assert documents == ["Eins\n\n\u4e2d\u6587", "Zwei\n\n\u65e5\u672c\u8a9e and more than that"]
 
 
 def test_paragraphs_of_a_dense_script_are_hardly_ascii(tmp_path, monkeypatch):

@@ -98,10 +98,10 @@ def hostile_answer(wrong=""):
         if entry not in RATES:
             raise ContestantError(f"no answer within 60 s: {entry}")
         slow = 5 if name == "digits" and size == CUT.hostile[1] else 1
-        found = timed(entry, size=size)
-        found["seconds"] *= slow
+        timing = timed(entry, size=size)
+        timing["seconds"] *= slow
         ids = "wrong" if entry == OURS and name == wrong else "right"
-        return {**found, "peak_bytes": 8 * size, "digests": [ids]}
+        return {**timing, "peak_bytes": 8 * size, "digests": [ids]}
 
     return answer
 
@@ -189,8 +189,8 @@ def test_what_warms_is_other_text_and_ends_with_its_own_kind():
 
 @pytest.mark.usefixtures("small_texts")
 def test_mixed_text_takes_languages_in_turn():
-    found = corpora.documents(texts.timed(settings(), "languages"))
-    assert [document.decode()[0] for document in found[:4]] == ["\u4e2d", "\u00e4"] * 2
+    documents = corpora.documents(texts.timed(settings(), "languages"))
+    assert [document.decode()[0] for document in documents[:4]] == ["\u4e2d", "\u00e4"] * 2
 
 
 def test_a_contestant_warms_times_and_gives_its_ids(tmp_path, monkeypatch):

@@ -26,8 +26,8 @@ def a_run(*qualities, seconds=1.0, samples=100.0):
 
 
 def test_a_quality_is_reached_on_the_line_between_two_evaluations():
-    found = curves.reached(a_run(0.5, 0.7, 0.9), 0.8, higher=True)
-    assert found == curves.Reached(pytest.approx(2.5), pytest.approx(250.0), True)
+    crossing = curves.reached(a_run(0.5, 0.7, 0.9), 0.8, higher=True)
+    assert crossing == curves.Reached(pytest.approx(2.5), pytest.approx(250.0), True)
     falling = curves.reached(a_run(4.0, 2.0, 3.0), 3.0, higher=False)
     assert falling == curves.Reached(1.5, 150.0, True)
 
@@ -108,7 +108,7 @@ def a_task():
 
 @pytest.mark.parametrize("arm", [BASELINE, STOCK, ALL, "all but loader"])
 def test_a_training_has_a_curve(arm):
-    found = training.train_task(
+    report = training.train_task(
         a_task(),
         ARMS[arm],
         seed=1,
@@ -121,11 +121,11 @@ def test_a_training_has_a_curve(arm):
         precision="fp32",
         device="cpu",
     )
-    assert [point[1] for point in found["curve"]] == [80, 160, 240, 320]
-    assert found["curve"][-1][0] == pytest.approx(found["seconds"])
-    assert found["curve"][-1][2] > 0.6
-    assert found["steps"] == 40 if ARMS[arm].plain else found["steps"] <= 40
-    assert ("batches" in found) == ARMS[arm].batch
+    assert [point[1] for point in report["curve"]] == [80, 160, 240, 320]
+    assert report["curve"][-1][0] == pytest.approx(report["seconds"])
+    assert report["curve"][-1][2] > 0.6
+    assert report["steps"] == 40 if ARMS[arm].plain else report["steps"] <= 40
+    assert ("batches" in report) == ARMS[arm].batch
 
 
 def test_every_cell_of_the_grid_is_measured():
@@ -191,7 +191,7 @@ def test_no_paragraph_is_in_both_parts_of_the_text(tmp_path, monkeypatch):
         file.write_text(f"All have this.\n\nOnly {number}.\n\n\n\n")
         files.append(file)
     monkeypatch.setattr(data, "FOLDER", tmp_path)
-    monkeypatch.setattr(data, "_found", lambda: files)
+    monkeypatch.setattr(data, "_sources", lambda: files)
     parts = [data.text(part).tobytes().decode().split("\n\n") for part in ("train", "held-out")]
     assert parts[1] == ["All have this.", "Only 0.", "Only 20."]
     assert len(parts[0]) == 38

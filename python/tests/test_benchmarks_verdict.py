@@ -17,20 +17,20 @@ def test_a_paired_test_is_that_of_the_book():
     # Student's sleep data (1908): ten patients, two drugs; t = 4.0621, p = 0.002833.
     first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
     second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
-    found = compared(second, first)
-    assert found.mean == pytest.approx(1.58)
-    assert found.deviation == pytest.approx(1.22995, rel=1e-4)
-    assert found.p == pytest.approx(0.002833, rel=1e-3)
-    assert found.low < 1.58 < found.high
-    assert found == compared(second, first)
+    comparison = compared(second, first)
+    assert comparison.mean == pytest.approx(1.58)
+    assert comparison.deviation == pytest.approx(1.22995, rel=1e-4)
+    assert comparison.p == pytest.approx(0.002833, rel=1e-3)
+    assert comparison.low < 1.58 < comparison.high
+    assert comparison == compared(second, first)
     alone = compared([0.5], [0.4])
     assert (alone.p, alone.low) == (None, pytest.approx(0.1))
     assert compared([0.5, 0.6], [0.4]).seeds == 2
 
 
 def test_p_values_are_adjusted_step_by_step():
-    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": None})
-    assert found == {
+    p_values = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": None})
+    assert p_values == {
         "a": pytest.approx(0.03),
         "b": pytest.approx(0.06),
         "c": pytest.approx(0.06),
@@ -47,13 +47,13 @@ def test_variance_is_split_into_what_it_comes_from():
 
     # By hand: means 2, 4 and 6, 10; the squares are 50 + 18 + 2 of effects, and 4 of what is left.
     policies = {"p": table([[1, 3], [3, 5]]), "q": table([[6, 6], [10, 10]])}
-    found = {each.name: each for each in variance(policies)}
-    assert found["policy"].f == pytest.approx(50 / (4 / 4))
-    assert found["scenario"].f == pytest.approx(18)
-    assert found["policy by scenario"].f == pytest.approx(2)
-    assert found["seed"].freedom == 4
-    assert sum(each.share for each in found.values()) == pytest.approx(1)
-    assert found["policy"].p == pytest.approx(0.0021, rel=0.05)
+    effects = {each.name: each for each in variance(policies)}
+    assert effects["policy"].f == pytest.approx(50 / (4 / 4))
+    assert effects["scenario"].f == pytest.approx(18)
+    assert effects["policy by scenario"].f == pytest.approx(2)
+    assert effects["seed"].freedom == 4
+    assert sum(each.share for each in effects.values()) == pytest.approx(1)
+    assert effects["policy"].p == pytest.approx(0.0021, rel=0.05)
 
 
 def test_machines_are_drawn_from_the_hash_of_a_commit():
@@ -91,12 +91,12 @@ def test_the_page_has_every_arm_and_every_seed(trained):
         "trainings": [{"name": name, "options": {}, "passed": None} for name in ("ppo", "sac")],
         "rows": rows,
     }
-    said = verdict_page.page(json.loads(json.dumps(content)))
+    page = verdict_page.page(json.loads(json.dumps(content)))
     for part in ("**ppo** | 2 |", "**sac** | 2 |", "| aimd |", "| tuned static |", "| oracle |"):
-        assert part in said
-    assert "ppo less tuned static" in said
-    assert "ppo less sac" in said
-    assert "policy by scenario" in said
+        assert part in page
+    assert "ppo less tuned static" in page
+    assert "ppo less sac" in page
+    assert "policy by scenario" in page
     assert verdict_page.html(content).count("<svg") == 2
     assert verdict_page.seeds_of(content, "ppo") == ["ppo 1", "ppo 2"]
 
@@ -108,15 +108,15 @@ def test_weights_are_told_to_leave_a_knob(trained):
     case = gate.cases_of(1, 3, gate.NOTHING_SPECIAL)[0]
     knobs = dict(case.best[0])
     text = gate.learned_text(ablations.staying(trained[0], list(knobs)))
-    found = json.loads(_core.simulate(case.scenario, text, json.dumps(knobs)))
-    assert all(segment["moves"] == 0 for segment in found["segments"])
+    outcome = json.loads(_core.simulate(case.scenario, text, json.dumps(knobs)))
+    assert all(segment["moves"] == 0 for segment in outcome["segments"])
 
 
 def test_ablations_are_trained_and_told(capsys):
     words = ["--decisions", "512", "--seeds", "2", "--cases", "1", "--only"]
     assert ablations.main([*words, "as usual", "no look-ahead", "with a judge"]) == 0
-    said = capsys.readouterr().out
-    assert "| no look-ahead |" in said
-    assert "| with a judge |" in said
+    output = capsys.readouterr().out
+    assert "| no look-ahead |" in output
+    assert "| with a judge |" in output
     assert ablations.main(["--list"]) == 0
     assert set(capsys.readouterr().out.splitlines()) == {*ablations.TRAINED, *ablations.CHANGED}

@@ -31,8 +31,8 @@ def test_a_cause_that_is_removed_costs_nothing():
     case = next(case for case in draw(1, 60) if len(case.causes) == 2)
     left = case.without(case.causes[0])
     assert left.causes == case.causes[1:] and left.cost == case.cost[1:]
-    made = sum(child.spent_by(case.described(), 0)[0].values())
-    assert sum(child.spent_by(left.described(), 0)[0].values()) < made
+    seconds = sum(child.spent_by(case.described(), 0)[0].values())
+    assert sum(child.spent_by(left.described(), 0)[0].values()) < seconds
 
 
 def test_steps_wait_for_what_a_case_costs():
@@ -102,8 +102,8 @@ def test_loadtune_says_by_its_threshold_whether_data_are_waited_for(
 ):
     monkeypatch.setattr(rivals.environment, "ensure", lambda name, _pins: name)
     case = Case(0, (cause,), "stock", (0.3,), 1)
-    told = rivals.says("loadtune", case, 4.0, lambda _words: json.dumps({"waits": share}))
-    assert told == {"says": f"{share:.0%} wait", "bound_right": right}
+    answer = rivals.says("loadtune", case, 4.0, lambda _words: json.dumps({"waits": share}))
+    assert answer == {"says": f"{share:.0%} wait", "bound_right": right}
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_traceml_says_so_in_its_summary(monkeypatch, kind, right):
     def run(words):
         folder = Path(words[words.index("--logs-dir") + 1], "case")
         folder.mkdir()
-        said = {"primary_diagnosis": {"kind": kind}}
-        (folder / "final_summary.json").write_text(json.dumps(said))
+        summary = {"primary_diagnosis": {"kind": kind}}
+        (folder / "final_summary.json").write_text(json.dumps(summary))
         return ""
 
     monkeypatch.setattr(rivals.environment, "ensure", lambda name, _pins: f"bin/{name}")

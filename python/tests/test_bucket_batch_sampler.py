@@ -45,13 +45,13 @@ def test_all_batches_but_one_have_a_declared_shape():
 @pytest.mark.parametrize("shapes", [1, 2, 3, 5])
 def test_declared_sizes_leave_the_least_padding_of_all(sizes, shapes):
     unique = sorted(set(sizes))
-    found = _declare(np.array(sizes), shapes)
+    limits = _declare(np.array(sizes), shapes)
 
     def padded(declared):
         return sum(min(d for d in declared if d >= size) for size in sizes)
 
     ways = itertools.combinations(unique[:-1], min(shapes, len(unique)) - 1)
-    assert padded(found) == min(padded([*way, unique[-1]]) for way in ways)
+    assert padded(limits) == min(padded([*way, unique[-1]]) for way in ways)
 
 
 @pytest.mark.parametrize("world", [1, 2, 3, 6, 16])

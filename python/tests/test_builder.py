@@ -14,14 +14,14 @@ def ops_of(pipeline):
 
 
 def test_import_loads_no_framework():
-    found = subprocess.run(
+    modules = subprocess.run(
         [sys.executable, "-c", "import sys, drapps; print(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
-    assert "drapps" in found
-    assert not {"torch", "torchvision", "tensorflow", "jax", "numpy", "PIL"} & set(found)
+    assert "drapps" in modules
+    assert not {"torch", "torchvision", "tensorflow", "jax", "numpy", "PIL"} & set(modules)
 
 
 def test_every_public_name_resolves():

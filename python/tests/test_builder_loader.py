@@ -17,10 +17,10 @@ def train(photos, batch=4, **options):
 
 def drain(batches):
     """All rows in order: positions, indices, and the pixels."""
-    found = [{name: array.copy() for name, array in batch.numpy().items()} for batch in batches]
-    if not found:
+    copies = [{name: array.copy() for name, array in batch.numpy().items()} for batch in batches]
+    if not copies:
         return [], [], np.zeros((0, 3, 32, 32), np.float32)
-    join = {name: np.concatenate([batch[name] for batch in found]) for name in found[0]}
+    join = {name: np.concatenate([batch[name] for batch in copies]) for name in copies[0]}
     return join["position"].tolist(), join["index"].tolist(), join["image"]
 
 
@@ -94,9 +94,9 @@ def test_live_iterators_do_not_disturb_each_other(photos):
     for _ in range(6):
         rows[0].append(next(one))
         rows[1].append(next(two))
-    for found, wanted in zip(rows, expected, strict=True):
-        assert drain(found)[1] == wanted[1]
-        assert np.array_equal(drain(found)[2], wanted[2])
+    for batches, wanted in zip(rows, expected, strict=True):
+        assert drain(batches)[1] == wanted[1]
+        assert np.array_equal(drain(batches)[2], wanted[2])
 
 
 def test_a_batch_is_a_mapping_of_writable_tensors(photos):
@@ -115,11 +115,11 @@ def test_numpy_and_torch_give_the_same_batches(photos):
     loader = train(photos)
     arrays = [{name: array.copy() for name, array in batch.items()} for batch in loader.numpy()]
     loader.set_epoch(0)
-    for wanted, found in zip(arrays, loader.torch(), strict=True):
-        assert isinstance(found["image"], torch.Tensor)
-        assert found["label"].dtype == torch.int64
+    for wanted, tensors in zip(arrays, loader.torch(), strict=True):
+        assert isinstance(tensors["image"], torch.Tensor)
+        assert tensors["label"].dtype == torch.int64
         for name, array in wanted.items():
-            assert np.array_equal(found[name].numpy(), array)
+            assert np.array_equal(tensors[name].numpy(), array)
 
 
 def test_bfloat16_is_named_where_numpy_cannot_have_it(photos):
@@ -154,15 +154,15 @@ for taken, state in enumerate(json.load(open(work + "/states.json"))):
     loader = loader.shuffle(7).seed(11).batch(4)
     loader.load_state_dict(state)
     loader.set_epoch(state["epoch"])
-    found = [b["image"].copy() for b in loader.numpy()]
+    rows = [b["image"].copy() for b in loader.numpy()]
     if taken < 6:
-        assert len(found) == 6 - taken, (taken, len(found))
-        found += [b["image"].copy() for b in loader.numpy()]
+        assert len(rows) == 6 - taken, (taken, len(rows))
+        rows += [b["image"].copy() for b in loader.numpy()]
         wanted = expected[taken:]
     else:
         wanted = expected[6:]
-    assert len(found) == len(wanted)
-    assert all(np.array_equal(a, b) for a, b in zip(found, wanted)), taken
+    assert len(rows) == len(wanted)
+    assert all(np.array_equal(a, b) for a, b in zip(rows, wanted)), taken
 print("identical")
 """
     done = subprocess.run(
@@ -182,9 +182,9 @@ def test_a_state_continues_at_another_batch_size(photos):
     rest = drain(iterator)
     other = train(photos, batch=3)
     other.load_state_dict(state)
-    found = drain(other)
-    assert found[:2] == rest[:2]
-    assert np.array_equal(found[2], rest[2])
+    remainder = drain(other)
+    assert remainder[:2] == rest[:2]
+    assert np.array_equal(remainder[2], rest[2])
 
 
 def test_a_state_is_not_believed_unchecked(photos, own_photos):

@@ -38,10 +38,10 @@ def streams(loader: drapps.Loader, epochs: int = 3) -> list[int]:
 
 def pipeline(photos: str, storage: Any = None) -> Any:
     """Some ops that draw, behind one that does not."""
-    made = drapps.image_folder(photos)
+    source = drapps.image_folder(photos)
     if storage is not None:
-        made = made.on(storage)
-    return made.resize(48, 56).random_resized_crop(32).flip().shuffle(3)
+        source = source.on(storage)
+    return source.resize(48, 56).random_resized_crop(32).flip().shuffle(3)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -110,7 +110,7 @@ def test_a_file_that_was_written_to_is_read_anew(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"cache": "on"}, '"auto", "off" or a number of bytes'),
         ({"cache": 0}, "cache"),
@@ -118,6 +118,6 @@ def test_a_file_that_was_written_to_is_read_anew(tmp_path):
         ({"cache": "off", "form": "raw"}, "leave out one"),
     ],
 )
-def test_wrong_options_say_what_is_known(settled, options, said):
-    with pytest.raises(drapps.PipelineError, match=said):
+def test_wrong_options_say_what_is_known(settled, options, message):
+    with pytest.raises(drapps.PipelineError, match=message):
         pipeline(settled).batch(4, **options)

@@ -100,14 +100,14 @@ def test_others_get_what_they_were_seen_to_use(others, knobs, grouped):
 def test_costs_of_stages_come_out(others):
     tried = [threads(4), threads(2), threads(1), threads(4, fused=0), threads(4, prefetch_depth=1)]
     stretches = [stretch(PHOTOS, knobs, others) for knobs in tried]
-    found = world_of(stretches, cores=FOUR, step=0.0, samples=10_000)
+    world = world_of(stretches, cores=FOUR, step=0.0, samples=10_000)
     for name in ("decode", "augment", "collate"):
-        assert found[name]["cpu"] == pytest.approx(PHOTOS[name]["cpu"], rel=0.03)
-    assert found["workload"]["split"] == pytest.approx(5e-6, rel=0.03)
-    assert found["workload"]["handover"] == pytest.approx(2e-3, rel=0.1)
-    assert "storage" not in found
+        assert world[name]["cpu"] == pytest.approx(PHOTOS[name]["cpu"], rel=0.03)
+    assert world["workload"]["split"] == pytest.approx(5e-6, rel=0.03)
+    assert world["workload"]["handover"] == pytest.approx(2e-3, rel=0.1)
+    assert "storage" not in world
     for each in stretches:
-        assert rate_of(found, each.knobs, others) == pytest.approx(each.rate, rel=0.03)
+        assert rate_of(world, each.knobs, others) == pytest.approx(each.rate, rel=0.03)
 
 
 @pytest.mark.parametrize(("bandwidth", "latency"), [(50e6, 2e-3), (20e6, 0.5e-3), (0.0, 20e-3)])
@@ -115,9 +115,9 @@ def test_a_storage_comes_out(bandwidth, latency):
     world = {**PHOTOS, "storage": {"bandwidth": bandwidth, "latency": latency}}
     tried = [threads(4), threads(2), *(threads(4, depth) for depth in (1, 4, 64))]
     stretches = [stretch(world, knobs) for knobs in tried]
-    found = world_of(stretches, cores=FOUR, step=0.0, samples=10_000)["storage"]
-    assert found["latency"] == pytest.approx(latency, rel=0.1)
-    assert found.get("bandwidth", 0.0) == pytest.approx(bandwidth, rel=0.05)
+    storage = world_of(stretches, cores=FOUR, step=0.0, samples=10_000)["storage"]
+    assert storage["latency"] == pytest.approx(latency, rel=0.1)
+    assert storage.get("bandwidth", 0.0) == pytest.approx(bandwidth, rel=0.05)
 
 
 @pytest.mark.parametrize(("cpu", "asleep"), [(1e-3, 0.0), (0.3e-3, 2e-3), (0.2e-3, 10e-3)])
@@ -125,19 +125,19 @@ def test_sleep_and_oversubscription_of_processes_come_out(cpu, asleep):
     world = {**PYTHON, "python": {"cpu": cpu, "sleep": asleep}}
     stretches = []
     for count in (1, 2, 3, 4):
-        made = stretch(world, {"processes": count})
+        ideal = stretch(world, {"processes": count})
         slower = 1 + 0.1 * max(0.0, count / 2 - 1)
-        stretches.append(Stretch(**{**vars(made), "cpu": made.cpu * slower}))
-    found = world_of(stretches, cores={"count": 2}, step=0.05, samples=10_000)
-    assert found["python"]["cpu"] == pytest.approx(cpu, rel=0.06)
-    assert found["python"]["sleep"] == pytest.approx(asleep, rel=0.06, abs=0.02e-3)
-    assert found["cores"]["oversubscription"] == pytest.approx(0.1, rel=0.1)
-    assert found["consumer"] == {"step": 0.05}
+        stretches.append(Stretch(**{**vars(ideal), "cpu": ideal.cpu * slower}))
+    estimate = world_of(stretches, cores={"count": 2}, step=0.05, samples=10_000)
+    assert estimate["python"]["cpu"] == pytest.approx(cpu, rel=0.06)
+    assert estimate["python"]["sleep"] == pytest.approx(asleep, rel=0.06, abs=0.02e-3)
+    assert estimate["cores"]["oversubscription"] == pytest.approx(0.1, rel=0.1)
+    assert estimate["consumer"] == {"step": 0.05}
 
 
 def machine_measured(machine, cores):
     """Stretches of `drapps calibrate` on a machine that is simulated."""
-    found = {}
+    runs = {}
     for condition in conditions.CONDITIONS:
         world = condition.world(machine)
         if condition is conditions.PLAIN_PYTHON:
@@ -145,8 +145,8 @@ def machine_measured(machine, cores):
         else:
             tried = [threads(cores), threads(1), threads(cores, fused=0), threads(cores, 1)]
             tried += [threads(cores, prefetch_depth=1)]
-        found[condition.name] = [stretch(world, knobs, condition=condition.name) for knobs in tried]
-    return found
+        runs[condition.name] = [stretch(world, knobs, condition=condition.name) for knobs in tried]
+    return runs
 
 
 def known_machine():
@@ -162,11 +162,11 @@ def known_machine():
 
 def test_a_machine_comes_out():
     machine, cores = known_machine()
-    found = own_machine.fitted(machine_measured(machine, cores), 70e-6).machine
+    estimate = own_machine.fitted(machine_measured(machine, cores), 70e-6).machine
     for kind in ("photo", "read", "python"):
         for name, value in getattr(machine.costs, kind).items():
-            assert getattr(found.costs, kind)[name] == pytest.approx(value, rel=0.1), name
-    assert found.number("cores", "count") == cores
+            assert getattr(estimate.costs, kind)[name] == pytest.approx(value, rel=0.1), name
+    assert estimate.number("cores", "count") == cores
 
 
 def test_the_command_writes_a_machine_that_is_simulated(tmp_path, monkeypatch, capsys):
@@ -224,38 +224,38 @@ def test_a_pipeline_goes_on_as_if_nothing_had_been(photos):
     first = iter(loader)
     begun = taken(first, 1)
     state, knobs, decisions = loader.state_dict(), loader.export_settings(), loader.policy
-    told = []
-    found = drapps.calibrate(
-        loader, seconds=SHORT, step=0.1, progress=lambda *each: told.append(each)
+    reports = []
+    calibration = drapps.calibrate(
+        loader, seconds=SHORT, step=0.1, progress=lambda *each: reports.append(each)
     )
     assert loader.state_dict() == state
     assert loader.export_settings() == knobs
     assert loader.policy == decisions
     equal(begun + taken(first, 1000), whole[0])
     equal(taken(iter(loader), 1000), whole[1])
-    assert told
-    assert found.world["consumer"] == {"step": 0.1}
-    assert found.world["decode"]["cpu"] > 0
-    assert len(found.residuals) == len(told) + 1
-    assert all(each.measured > 0 and each.simulated > 0 for each in found.residuals)
-    assert found.extrapolates["workers"][0] == 1
-    assert "extrapolates" in str(found)
+    assert reports
+    assert calibration.world["consumer"] == {"step": 0.1}
+    assert calibration.world["decode"]["cpu"] > 0
+    assert len(calibration.residuals) == len(reports) + 1
+    assert all(each.measured > 0 and each.simulated > 0 for each in calibration.residuals)
+    assert calibration.extrapolates["workers"][0] == 1
+    assert "extrapolates" in str(calibration)
 
 
 def test_a_calibration_is_what_mpc_plans_with(photos, tmp_path):
     loader = native(photos)
-    found = drapps.calibrate(loader, seconds=SHORT)
-    loader.policy = found.policy(horizon=2)
+    calibration = drapps.calibrate(loader, seconds=SHORT)
+    loader.policy = calibration.policy(horizon=2)
     assert loader.policy["parameters"] == {"horizon": 2}
     assert len(taken(iter(loader), 1000)) == len(loader)
-    found.save(tmp_path / "a.yaml")
+    calibration.save(tmp_path / "a.yaml")
     machine = simulation.load(tmp_path / "a.yaml")
     text = "name: a\nabout: b.\nworkload: {kind: photos}\nseconds: 5\n"
     (tmp_path / "s.yaml").write_text(text)
     played = scenario.load(tmp_path / "s.yaml")
     assert simulation.simulate(played, machine).segments[0].rate > 0
     with pytest.raises(FileExistsError):
-        found.save(tmp_path / "a.yaml")
+        calibration.save(tmp_path / "a.yaml")
 
 
 def test_the_step_is_the_one_that_was_counted(photos):
@@ -263,21 +263,21 @@ def test_the_step_is_the_one_that_was_counted(photos):
     pause = threading.Event()
     for _ in loader:
         pause.wait(0.02)
-    found = drapps.calibrate(loader, seconds=SHORT)
-    assert found.world["consumer"]["step"] >= 0.019
+    calibration = drapps.calibrate(loader, seconds=SHORT)
+    assert calibration.world["consumer"]["step"] >= 0.019
 
 
 class Noisy(Dataset):
     """Samples that draw from every generator, and count on the dataset itself."""
 
     def __init__(self):
-        self.made = 0
+        self.count = 0
 
     def __len__(self):
         return 32
 
     def __getitem__(self, index):
-        self.made += 1
+        self.count += 1
         return torch.rand(3) + random.random() + np.random.random() + index
 
 
@@ -296,11 +296,11 @@ def test_worker_processes_go_on_as_if_nothing_had_been():
     loader = seeded(workers)
     expected = [batch.clone() for _ in range(2) for batch in loader]
     loader = seeded(workers)
-    found = [batch.clone() for batch in loader]
+    batches = [batch.clone() for batch in loader]
     passing = drapps.calibrate(loader, seconds=SHORT)
-    found += [batch.clone() for batch in loader]
-    assert torch.equal(torch.stack(found), torch.stack(expected))
-    assert loader.dataset.made == 0
+    batches += [batch.clone() for batch in loader]
+    assert torch.equal(torch.stack(batches), torch.stack(expected))
+    assert loader.dataset.count == 0
     assert passing.world["python"]["cpu"] > 0
     assert passing.extrapolates["processes"] == (1, 2)
 
@@ -308,19 +308,19 @@ def test_worker_processes_go_on_as_if_nothing_had_been():
 def test_a_lifted_loader_goes_on_as_if_nothing_had_been(photos):
     from torchvision import datasets, transforms
 
-    def made():
+    def make_loader():
         steps = transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()])
         folder = datasets.ImageFolder(photos, steps)
         return drapps.torch.DataLoader(folder, batch_size=4, shuffle=True)
 
-    loader = seeded(made)
+    loader = seeded(make_loader)
     expected = [batch[0].clone() for _ in range(2) for batch in loader]
-    loader = seeded(made)
-    found = [batch[0].clone() for batch in loader]
+    loader = seeded(make_loader)
+    batches = [batch[0].clone() for batch in loader]
     result = drapps.calibrate(loader, seconds=SHORT)
-    found += [batch[0].clone() for batch in loader]
-    assert len(found) == len(expected)
-    assert all(map(torch.equal, found, expected))
+    batches += [batch[0].clone() for batch in loader]
+    assert len(batches) == len(expected)
+    assert all(map(torch.equal, batches, expected))
     assert result.world["decode"]["cpu"] > 0
 
 
@@ -332,7 +332,7 @@ ROWS = TensorDataset(torch.zeros(8, 2))
 
 
 @pytest.mark.parametrize(
-    ("loader", "said"),
+    ("loader", "message"),
     [
         (StockLoader(ROWS), "takes a drapps.Loader or a drapps.torch.DataLoader"),
         ("loader", "takes a drapps.Loader or a drapps.torch.DataLoader"),
@@ -344,9 +344,9 @@ ROWS = TensorDataset(torch.zeros(8, 2))
         ),
     ],
 )
-def test_loaders_that_cannot_be_measured_are_refused(loader, said):
+def test_loaders_that_cannot_be_measured_are_refused(loader, message):
     before = random.getstate()
-    with pytest.raises(drapps.PipelineError, match=said):
+    with pytest.raises(drapps.PipelineError, match=message):
         drapps.calibrate(loader, seconds=SHORT)
     assert random.getstate() == before
 

@@ -12,17 +12,17 @@ from python.tests.commands import run
 
 def test_every_form_is_measured_and_none_changes_a_pixel(photos):
     done = run("codecs", photos, "--times", "1", "--json")
-    told = json.loads(done.stdout)
+    data = json.loads(done.stdout)
     assert done.returncode == 0
-    assert {each["name"] for each in told["classes"]} >= {"jpeg", "png"}
+    assert {each["name"] for each in data["classes"]} >= {"jpeg", "png"}
     names = ["bytes", "jpeg+index", "coefficients", "raw", "raw+lz4", "raw+zstd", "raw+snappy"]
-    for each in [*told["classes"], told["all"]]:
+    for each in [*data["classes"], data["all"]]:
         forms = {row["form"]: row for row in each["forms"]}
         assert list(forms) == names
         assert all(row["error"] == 0 and row["whole_us"] > 0 for row in forms.values())
         assert forms["raw"]["bytes"] > forms["raw+zstd"]["bytes"]
         assert (forms["coefficients"]["holds"] > 0) == (each["name"] != "png")
-    assert sum(each["files"] for each in told["classes"]) == told["all"]["files"] == told["files"]
+    assert sum(each["files"] for each in data["classes"]) == data["all"]["files"] == data["files"]
 
 
 def test_the_table_is_for_people_too(photos):
@@ -45,17 +45,17 @@ def test_the_best_form_follows_from_budget_and_bandwidth():
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "status"),
+    ("words", "message", "status"),
     [
         (["--budget", "5"], "go together", 2),
         (["--files", "0"], "no number from 1", 2),
         ([], "there is no picture", 1),
     ],
 )
-def test_wrong_use_says_what_to_do(tmp_path, words, said, status):
+def test_wrong_use_says_what_to_do(tmp_path, words, message, status):
     done = run("codecs", tmp_path, *words)
     assert done.returncode == status
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_bad_file_is_named_and_the_others_are_measured(own_photos):
@@ -63,9 +63,9 @@ def test_a_bad_file_is_named_and_the_others_are_measured(own_photos):
     bad.write_bytes(b"no picture")
     done = run("codecs", own_photos, "--times", "1", "--json")
     assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert [each["path"] for each in told["failed"]] == [str(bad)]
-    assert told["all"]["files"] == told["files"] - 1
+    report = json.loads(done.stdout)
+    assert [each["path"] for each in report["failed"]] == [str(bad)]
+    assert report["all"]["files"] == report["files"] - 1
 
 
 def test_a_link_to_a_folder_that_holds_it_is_not_followed(own_photos):

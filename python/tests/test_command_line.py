@@ -128,8 +128,8 @@ def test_progress_is_for_terminals_alone(photos, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["pack", "transcode"])
 def test_nothing_is_written_into_what_is_read(own_photos, name):
     before = files(own_photos)
-    status, told = answer(name, own_photos, own_photos / "out")
-    assert status == 1 and "lies in" in told["error"]
+    status, report = answer(name, own_photos, own_photos / "out")
+    assert status == 1 and "lies in" in report["error"]
     assert files(own_photos) == before
 
 
@@ -138,10 +138,10 @@ def test_a_read_only_destination_is_named(photos, tmp_path, name):
     out = tmp_path / "read-only"
     out.mkdir(mode=0o555)
     for target in (out, out / "below"):
-        status, told = answer(name, photos, target, before=unprivileged())
+        status, report = answer(name, photos, target, before=unprivileged())
         assert status == 1
-        assert told["error"].startswith(str(out))
-        assert told["error"].endswith(os.strerror(errno.EACCES))
+        assert report["error"].startswith(str(out))
+        assert report["error"].endswith(os.strerror(errno.EACCES))
     assert list(out.iterdir()) == []
 
 
@@ -192,15 +192,15 @@ def test_an_interrupted_run_leaves_no_half_file(tmp_path, name, number):
         (folder / f"{index}.jpg").symlink_to(tmp_path / "a.jpg")
     out = tmp_path / "out"
     words = {"pack": ["--shard-bytes", "100K"], "transcode": ["--jobs", "2"]}[name]
-    status, told, complaint = interrupt(
+    status, report, complaint = interrupt(
         [name, "many", "out", *words],
         tmp_path,
         lambda: any(out.rglob("*.djc")) or any(out.rglob("*.tar")),
         number,
     )
     assert status == 128 + number
-    assert told["error"].startswith("interrupted")
-    assert complaint == f"drapps: {told['error']}\n"
+    assert report["error"].startswith("interrupted")
+    assert complaint == f"drapps: {report['error']}\n"
     written = [path for path in out.rglob("*") if path.is_file()]
     assert 0 < len(written) < MANY
     for path in written:
@@ -237,6 +237,6 @@ def test_an_interrupted_script_is_told_of(tmp_path):
     script = "import pathlib, time; pathlib.Path('ready').touch(); time.sleep(300)"
     (tmp_path / "train.py").write_text(script)
     ready = (tmp_path / "ready").exists
-    status, told, complaint = interrupt(["lift", "train.py"], tmp_path, ready, signal.SIGINT)
+    status, report, complaint = interrupt(["lift", "train.py"], tmp_path, ready, signal.SIGINT)
     assert status == 130
-    assert complaint == f"drapps: {told['error']}\n"
+    assert complaint == f"drapps: {report['error']}\n"

@@ -21,9 +21,9 @@ def host_device() -> None:
 
 
 def assert_same(files: list[bytes], color: str, mode: str) -> None:
-    for data, made in zip(files, _core.decode_on_device("host", files, color=color), strict=True):
-        assert made is not None
-        np.testing.assert_array_equal(made, pillow(data, mode))
+    for data, pixels in zip(files, _core.decode_on_device("host", files, color=color), strict=True):
+        assert pixels is not None
+        np.testing.assert_array_equal(pixels, pillow(data, mode))
 
 
 @pytest.mark.parametrize(("color", "mode"), [("rgb", "RGB"), ("gray", "L")])
@@ -37,8 +37,8 @@ def test_jpegs_equal_pillow(coding: str, color: str, mode: str) -> None:
 def test_coefficients_equal_pillow(color: str, mode: str) -> None:
     files = [jpeg(sampling, *size) for sampling in HERE for size in SIZES]
     forms = [_core.transcode(data) for data in files]
-    for data, made in zip(files, _core.decode_on_device("host", forms, color=color), strict=True):
-        np.testing.assert_array_equal(made, pillow(data, mode))
+    for data, pixels in zip(files, _core.decode_on_device("host", forms, color=color), strict=True):
+        np.testing.assert_array_equal(pixels, pillow(data, mode))
 
 
 def test_more_files_than_go_together() -> None:

@@ -79,12 +79,12 @@ def test_encoding_follows_sampling_and_grows_with_quality(
 def small_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two synthetic photographs, a few tiles of each, and a weight that their noise can reach."""
     texture = np.random.default_rng(3).integers(0, 256, (40, 64, 3), dtype=np.uint8)
-    found = {}
+    paths = {}
     for name, flip in (("one", False), ("two", True)):
         picture = Image.fromarray(texture[::-1] if flip else texture)
-        found[name] = tmp_path / f"{name}.png"
-        picture.resize((1600, 1000), Image.Resampling.BILINEAR).save(found[name])
-    monkeypatch.setattr(wallpapers, "locate", lambda _: found)
+        paths[name] = tmp_path / f"{name}.png"
+        picture.resize((1600, 1000), Image.Resampling.BILINEAR).save(paths[name])
+    monkeypatch.setattr(wallpapers, "locate", lambda _: paths)
     monkeypatch.setattr(photos, "TRAIN_TILES", 2)
     monkeypatch.setattr(photos, "HELDOUT_TILES", 1)
     monkeypatch.setattr(photos, "TARGET_BYTES", 60_000)

@@ -203,10 +203,10 @@ def test_a_plot_keeps_its_points_inside() -> None:
 
 @pytest.mark.parametrize("most", [0.013, 1.0, 7.3, 99.0, 2500.0])
 def test_ticks_are_few_and_within_range(most: float) -> None:
-    found = plots.ticks(most)
-    assert found[0] == 0
-    assert found[-1] <= most
-    assert 4 <= len(found) <= 8
+    ticks = plots.ticks(most)
+    assert ticks[0] == 0
+    assert ticks[-1] <= most
+    assert 4 <= len(ticks) <= 8
 
 
 def test_the_raw_numbers_are_kept(results: Results, tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def test_ledger_of_a_loader_and_of_its_iterator(pipeline):
     next(iterator)
     for each in (loader, iterator):
         with warned("ledger", "bad_samples") as caught:
-            found = each.ledger()
+            entries = each.ledger()
         assert caught[0].filename == __file__
-        assert found == each.bad_samples()
-        assert [bad["index"] for bad in found] == [1]
+        assert entries == each.bad_samples()
+        assert [bad["index"] for bad in entries] == [1]
 
 
 def test_ledger_file_of_batch(pipeline, tmp_path):

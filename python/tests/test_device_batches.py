@@ -154,11 +154,11 @@ def values(batches):
 @ALL
 def test_who_takes_a_batch_sees_it_whole(copies, made_by):
     copies.seconds = 0.02
-    found = []
+    rows = []
     for batch in made_by():
-        found += values([batch])
+        rows += values([batch])
         assert copies.kept[-1][0] is (batch[0] if isinstance(batch, list) else batch)
-    assert found == copies == EXPECTED
+    assert rows == copies == EXPECTED
     assert len(copies.kept) == len(EXPECTED)
 
 
@@ -166,14 +166,14 @@ def test_who_takes_a_batch_sees_it_whole(copies, made_by):
 def test_batches_are_copied_while_the_training_step_runs(copies, made_by):
     copies.seconds = 0.01
     iterator = iter(made_by(prefetch_factor=4))
-    found = []
-    while len(copies) <= len(found) and len(found) < 8:
-        found.append(next(iterator))
+    batches = []
+    while len(copies) <= len(batches) and len(batches) < 8:
+        batches.append(next(iterator))
         end = time.monotonic() + 1
-        while len(copies) <= len(found) and time.monotonic() < end:
+        while len(copies) <= len(batches) and time.monotonic() < end:
             time.sleep(0.01)
-    assert len(found) < len(copies) <= len(found) + 3
-    assert values(found) + values(iterator) == EXPECTED
+    assert len(batches) < len(copies) <= len(batches) + 3
+    assert values(batches) + values(iterator) == EXPECTED
 
 
 @AHEAD
@@ -230,14 +230,14 @@ def test_a_native_loader_gives_tensors_on_the_device(copies):
     expected = [batch["x"].tolist() for batch in native().torch()]
     passed = loader.torch("cuda:0")
     assert len(passed) == len(expected) == 10
-    found = []
+    rows = []
     for batch in passed:
-        found.append([value - 1000 for value in batch["x"].tolist()])
-        if len(found) == 4:
+        rows.append([value - 1000 for value in batch["x"].tolist()])
+        if len(rows) == 4:
             break
     assert passed.state_dict() == loader.state_dict()
     loader.load_state_dict(loader.state_dict())
-    assert found + [[v - 1000 for v in batch["x"].tolist()] for batch in loader.torch("cuda")] == (
+    assert rows + [[v - 1000 for v in batch["x"].tolist()] for batch in loader.torch("cuda")] == (
         expected
     )
     passed.close()
@@ -247,8 +247,8 @@ def test_a_native_loader_gives_tensors_on_the_device(copies):
 def test_packed_text_comes_to_a_device_too(tmp_path):
     make = corpora.small_loader(tmp_path)
     expected = [batch["input_ids"].tolist() for batch in make().torch()]
-    found = [(batch["input_ids"] - 1000).tolist() for batch in make().torch("cuda")]
-    assert found == expected
+    rows = [(batch["input_ids"] - 1000).tolist() for batch in make().torch("cuda")]
+    assert rows == expected
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
@@ -314,19 +314,19 @@ NESTED = [
 def test_containers_are_made_again_as_pinning_makes_them(batch, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor + 1)
 
-    def inside(found):
-        if isinstance(found, torch.Tensor):
-            return found.tolist()
-        if isinstance(found, collections.abc.Mapping):
-            return [(key, inside(value)) for key, value in found.items()]
-        if isinstance(found, collections.abc.Sequence) and not isinstance(found, (str, bytes)):
-            return [inside(value) for value in found]
-        return found
+    def inside(node):
+        if isinstance(node, torch.Tensor):
+            return node.tolist()
+        if isinstance(node, collections.abc.Mapping):
+            return [(key, inside(value)) for key, value in node.items()]
+        if isinstance(node, collections.abc.Sequence) and not isinstance(node, (str, bytes)):
+            return [inside(value) for value in node]
+        return node
 
-    found, expected = map_batch(batch, lambda leaf: leaf + 1), pin_memory(batch)
-    assert type(found) is type(expected)
-    assert inside(found) == inside(expected)
-    assert inside(batch) != inside(found) or batch in NESTED[-2:]
+    container, expected = map_batch(batch, lambda leaf: leaf + 1), pin_memory(batch)
+    assert type(container) is type(expected)
+    assert inside(container) == inside(expected)
+    assert inside(batch) != inside(container) or batch in NESTED[-2:]
 
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:-1", "meta", object(), 1.5])

@@ -41,9 +41,9 @@ def dataset(own_photos, torchvision):
 
 def lifted(dataset, on_device, **options):
     where = {"device": "cuda"} if on_device else {}
-    made = drapps.torch.DataLoader(dataset, 4, shuffle=True, seed=5, **where, **options)
-    assert made.lifted()
-    return made
+    loader = drapps.torch.DataLoader(dataset, 4, shuffle=True, seed=5, **where, **options)
+    assert loader.lifted()
+    return loader
 
 
 def taken(batches):
@@ -76,10 +76,10 @@ def test_a_state_goes_on_on_the_other(dataset, first):
     expected = list(lifted(dataset, False, num_workers=2))
     begun = lifted(dataset, first, num_workers=2)
     batches = iter(begun)
-    found = [next(batches), next(batches)]
+    head = [next(batches), next(batches)]
     resumed = lifted(dataset, not first, num_workers=2)
     resumed.load_state_dict(begun.state_dict())
-    same(found + list(resumed), expected)
+    same(head + list(resumed), expected)
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace", "raise"])
@@ -88,14 +88,14 @@ def test_bad_pictures_leave_with_what_is_erased_of_them(dataset, own_photos, on_
         path.write_bytes(path.read_bytes()[:100])
 
     def batches(on_device):
-        made = iter(lifted(dataset, on_device, on_error=on_error))
-        return list(iter(lambda: taken(made), None))
+        iterator = iter(lifted(dataset, on_device, on_error=on_error))
+        return list(iter(lambda: taken(iterator), None))
 
-    found, expected = batches(True), batches(False)
-    assert [type(each[0]) for each in found] == [type(each[0]) for each in expected]
-    good = [[each for each in one if not isinstance(each[0], tuple)] for one in (found, expected)]
+    actual, expected = batches(True), batches(False)
+    assert [type(each[0]) for each in actual] == [type(each[0]) for each in expected]
+    good = [[each for each in one if not isinstance(each[0], tuple)] for one in (actual, expected)]
     same(*good)
-    errors = [[each for each in one if isinstance(each[0], tuple)] for one in (found, expected)]
+    errors = [[each for each in one if isinstance(each[0], tuple)] for one in (actual, expected)]
     assert errors[0] == errors[1]
     assert bool(errors[0]) == (on_error == "raise")
 
@@ -113,9 +113,9 @@ def mixed(own_photos, dtype, layout):
 def test_mixed_batches_of_files_are_those_of_the_cpu(own_photos, dtype, layout):
     there, plain = mixed(own_photos, dtype, layout), mixed(own_photos, dtype, layout)
     for _ in range(2):
-        found, expected = list(there.torch(device="cuda")), list(plain.torch())
-        assert len(found) == len(expected) > 0
-        for one, other in zip(found, expected, strict=True):
+        actual, expected = list(there.torch(device="cuda")), list(plain.torch())
+        assert len(actual) == len(expected) > 0
+        for one, other in zip(actual, expected, strict=True):
             assert one.keys() == other.keys()
             assert all(torch.equal(one[name], other[name]) for name in one)
     assert there.explain().plan.arrival["copied"] == "bytes"
@@ -149,21 +149,21 @@ def test_pictures_that_are_bytes_are_copied_as_they_are(own_photos, torchvision)
 def test_without_memory_the_cpu_finishes_the_batches(dataset, memory):
     _core._allow_host_device(memory, 0)
     there = lifted(dataset, True, num_workers=2)
-    with pytest.warns(RuntimeWarning, match="batches are not finished on host") as told:
+    with pytest.warns(RuntimeWarning, match="batches are not finished on host") as records:
         for epoch in range(2):
             plain = lifted(dataset, False, num_workers=2)
             for each in (there, plain):
                 each.set_epoch(epoch)
             same(list(there), list(plain))
-    assert len(told) == 1
+    assert len(records) == 1
     assert there.explain().plan.arrival["copied"] == "finished"
 
 
 def test_a_device_that_is_lost_is_an_error_of_each_batch(dataset):
     _core._allow_host_device(256 << 20, 100_000, launches=2)
     batches = iter(lifted(dataset, True, num_workers=2))
-    found = list(iter(lambda: taken(batches), None))
-    lost = [each for each in found if isinstance(each[0], tuple)]
+    outcomes = list(iter(lambda: taken(batches), None))
+    lost = [each for each in outcomes if isinstance(each[0], tuple)]
     assert len(lost) >= 2
     assert {each[0] for each in lost} == {("deliver", "device lost")}
 

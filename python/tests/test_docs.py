@@ -18,9 +18,9 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     """Line and text of each Python block."""
     text = page.read_text()
     return [
-        (text.count("\n", 0, found.start(2)) + 1, found[2])
-        for found in FENCE.finditer(text)
-        if found[1] == "python"
+        (text.count("\n", 0, fence.start(2)) + 1, fence[2])
+        for fence in FENCE.finditer(text)
+        if fence[1] == "python"
     ]
 
 

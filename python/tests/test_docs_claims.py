@@ -22,10 +22,10 @@ def sections() -> dict[str, str]:
 
 def quoted() -> list[str]:
     return [
-        found
+        message
         for name, text in sections().items()
         if name != "Which class it is"
-        for found in ROW.findall(text)
+        for message in ROW.findall(text)
     ]
 
 
@@ -40,14 +40,14 @@ def sources() -> str:
 
 def test_every_quoted_message_stands_in_the_sources():
     text = sources()
-    found = quoted()
-    assert len(found) > 60
-    assert [message for message in found if message not in text] == []
+    messages = quoted()
+    assert len(messages) > 60
+    assert [message for message in messages if message not in text] == []
 
 
 def test_no_message_is_explained_twice():
-    found = quoted()
-    assert sorted(set(found)) == sorted(found)
+    messages = quoted()
+    assert sorted(set(messages)) == sorted(messages)
 
 
 def test_every_class_of_error_is_on_the_page():

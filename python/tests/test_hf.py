@@ -23,7 +23,7 @@ def features(**more):
 
 
 @pytest.fixture
-def made(jpegs):
+def dataset(jpegs):
     rows = [{"bytes": jpeg, "path": None} for jpeg in jpegs]
     return datasets.Dataset.from_dict(
         {"image": rows, "label": [i % 3 for i in range(len(jpegs))]}, features=features()
@@ -41,14 +41,14 @@ def assert_same(pipeline, pictures, labels):
             assert np.array_equal(mine[name], column), name
 
 
-def test_the_stream_is_that_of_the_pictures(made, jpegs):
-    pipeline = images(made)
+def test_the_stream_is_that_of_the_pictures(dataset, jpegs):
+    pipeline = images(dataset)
     assert pipeline.classes == ("a", "b", "c")
     assert_same(pipeline, jpegs, [i % 3 for i in range(len(jpegs))])
 
 
-def test_pictures_are_views_into_the_mapped_file(made, jpegs, tmp_path):
-    made.save_to_disk(tmp_path / "set")
+def test_pictures_are_views_into_the_mapped_file(dataset, jpegs, tmp_path):
+    dataset.save_to_disk(tmp_path / "set")
     loaded = datasets.load_from_disk(tmp_path / "set")
     allocated = pa.total_allocated_bytes()
     pipeline = images(loaded)
@@ -62,17 +62,17 @@ def test_pictures_are_views_into_the_mapped_file(made, jpegs, tmp_path):
     source = pipeline.source
     for address, length in zip(source._addresses.tolist(), source._lengths.tolist(), strict=True):
         assert any(first <= address and address + length <= end for first, end in mapped)
-    del loaded, made
+    del loaded, dataset
     assert_same(pipeline, jpegs, [i % 3 for i in range(len(jpegs))])
 
 
-def test_selected_shuffled_and_filtered_datasets_keep_their_order(made):
+def test_selected_shuffled_and_filtered_datasets_keep_their_order(dataset):
     for changed in (
-        made.shuffle(seed=1),
-        made.select([5, 2, 2, 9]),
-        made.select(range(3, 8)),
-        made.filter(lambda row: row["label"] == 1).select([1, 0, 3]),
-        datasets.concatenate_datasets([made.select([4, 1]), made.shuffle(seed=2)]),
+        dataset.shuffle(seed=1),
+        dataset.select([5, 2, 2, 9]),
+        dataset.select(range(3, 8)),
+        dataset.filter(lambda row: row["label"] == 1).select([1, 0, 3]),
+        datasets.concatenate_datasets([dataset.select([4, 1]), dataset.shuffle(seed=2)]),
     ):
         rows = changed.cast_column("image", datasets.Image(decode=False))
         assert_same(images(changed), [row["image"]["bytes"] for row in rows], rows["label"][:])
@@ -113,25 +113,25 @@ def test_columns_of_bytes_and_several_labels(jpegs):
     assert "small" not in next(iter(images(plain, image="x", labels=()).center_crop(8).batch(4)))
 
 
-def test_what_cannot_be_read_says_why(made, jpegs):
+def test_what_cannot_be_read_says_why(dataset, jpegs):
     with pytest.raises(drapps.PipelineError, match=r"no column 'picture'.*label \(int64\)"):
-        images(made, image="picture")
+        images(dataset, image="picture")
     with pytest.raises(drapps.PipelineError, match="it must be of the feature Image"):
-        images(made, image="label")
+        images(dataset, image="label")
     with pytest.raises(drapps.PipelineError, match="choose one"):
-        images(datasets.DatasetDict(train=made))
+        images(datasets.DatasetDict(train=dataset))
     with pytest.raises(drapps.PipelineError, match="streaming=True"):
-        images(made.to_iterable_dataset())
+        images(dataset.to_iterable_dataset())
     with pytest.raises(drapps.PipelineError, match=r"no datasets\.Dataset"):
         images(jpegs)
     with pytest.raises(drapps.PipelineError, match="transform"):
-        images(made.with_transform(lambda rows: rows))
+        images(dataset.with_transform(lambda rows: rows))
     with pytest.raises(drapps.DataNotFoundError, match="no rows"):
-        images(made.select([]))
-    named = made.add_column("name", [str(i) for i in range(len(made))])
+        images(dataset.select([]))
+    named = dataset.add_column("name", [str(i) for i in range(len(dataset))])
     with pytest.raises(drapps.PipelineError, match="class_encode_column"):
         images(named, labels="name")
-    holes = made.add_column("hole", [None, *range(1, len(made))])
+    holes = dataset.add_column("hole", [None, *range(1, len(dataset))])
     with pytest.raises(drapps.PipelineError, match="holds nulls"):
         images(holes, labels="hole")
     nothing = datasets.Dataset.from_dict({"image": [None], "label": [0]}, features=features())
@@ -150,10 +150,10 @@ def test_a_bad_picture_says_its_row(jpegs):
 def test_the_module_brings_no_framework():
     import subprocess
 
-    found = subprocess.run(
+    modules = subprocess.run(
         [sys.executable, "-c", "import sys, drapps.hf; print(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
-    assert not {"datasets", "pyarrow", "pandas", "torch", "numpy"} & set(found)
+    assert not {"datasets", "pyarrow", "pandas", "torch", "numpy"} & set(modules)

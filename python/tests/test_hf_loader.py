@@ -20,9 +20,9 @@ def doubled(batch):
 
 
 def transformed():
-    made = rows()
-    made.set_transform(doubled)
-    return made
+    dataset = rows()
+    dataset.set_transform(doubled)
+    return dataset
 
 
 MADE = {
@@ -37,11 +37,11 @@ MADE = {
 }
 
 
-def told(value):
+def content_of(value):
     if isinstance(value, dict):
-        return {key: told(item) for key, item in value.items()}
+        return {key: content_of(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [told(item) for item in value]
+        return [content_of(item) for item in value]
     return (str(value.dtype), value.tolist()) if hasattr(value, "tolist") else value
 
 
@@ -51,7 +51,7 @@ def test_batches_are_those_of_stock(name, workers):
         torch.manual_seed(1)
         shuffle = {"shuffle": True} if name != "iterable" else {}
         loader = loader_class(MADE[name](), 3, num_workers=workers, **shuffle)
-        return [told(list(loader)) for _ in range(2)]
+        return [content_of(list(loader)) for _ in range(2)]
 
     assert passes(MODES["default"]) == passes(data.DataLoader)
 
@@ -59,10 +59,10 @@ def test_batches_are_those_of_stock(name, workers):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_transform_that_is_set_between_passes_counts(workers):
     def passes(loader_class):
-        made = rows()
-        loader = loader_class(made, 4, num_workers=workers)
-        first = told(list(loader))
-        made.set_transform(doubled)
-        return first, told(list(loader))
+        dataset = rows()
+        loader = loader_class(dataset, 4, num_workers=workers)
+        first = content_of(list(loader))
+        dataset.set_transform(doubled)
+        return first, content_of(list(loader))
 
     assert passes(MODES["default"]) == passes(data.DataLoader)

@@ -148,10 +148,10 @@ def test_the_verdict_and_the_bad_samples_do_not_depend_on_the_crop(mixed):
         small = cropped(mixed).seed(seed).on_error("skip").batch(8)
         rows = sum(batch.rows for batch in small)
         assert rows == len(mixed) - len(BAD)
-        told = {(line["index"], line["code"], line["offset"]) for line in small.bad_samples()}
+        entries = {(line["index"], line["code"], line["offset"]) for line in small.bad_samples()}
         if seed == 0:
-            first = told
-        assert told == first
+            first = entries
+        assert entries == first
         assert all(line["path"] == os.fspath(mixed[line["index"]]) for line in small.bad_samples())
 
 
@@ -166,8 +166,8 @@ def test_bad_records_in_memory_say_their_index():
     contents = [content for content, *_ in BAD.values()]
     loader = drapps.image_bytes(contents).center_crop(16).on_error("skip").batch(4)
     assert all(batch.rows == 0 for batch in loader)
-    told = {line["index"]: line["code"] for line in loader.bad_samples()}
-    assert [told[index] for index in sorted(told)] == [code for _, code, _ in BAD.values()]
+    codes = {line["index"]: line["code"] for line in loader.bad_samples()}
+    assert [codes[index] for index in sorted(codes)] == [code for _, code, _ in BAD.values()]
 
 
 def test_the_file_of_bad_samples_gets_a_line_per_bad_sample(tmp_path, monkeypatch):

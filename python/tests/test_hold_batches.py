@@ -133,13 +133,13 @@ def test_batches_may_be_released_in_any_thread(source):
     for _ in range(5):
         held = [loader.iterate(0)]
         batches = [held[0].next() for _ in range(14)]
-        found = [piece(batch) for batch in batches]
+        digests = [piece(batch) for batch in batches]
         threads = [threading.Thread(target=batches.pop) for _ in range(14)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert found == wanted
+        assert digests == wanted
         assert not batches
 
 

@@ -34,7 +34,7 @@ class Steps:
     """Trains in a thread: steady steps of ten milliseconds over pass after pass of the loader."""
 
     def __init__(self, loader):
-        self.found = []
+        self.passes = []
         self.taken = 0
         self._loader = loader
         self._done = threading.Event()
@@ -48,7 +48,7 @@ class Steps:
                 passed.append(piece(stream.next()))
                 self.taken += 1
                 time.sleep(0.01)
-            self.found.append(passed)
+            self.passes.append(passed)
             if self._done.is_set():
                 return
 
@@ -100,7 +100,7 @@ def test_the_guard_moves_a_random_policy_one_notch_at_a_time_within_its_budget(s
             for earlier, later in itertools.pairwise(times)
             if later != earlier
         )
-    assert all(passed == expected[: len(passed)] for passed in steps.found)
+    assert all(passed == expected[: len(passed)] for passed in steps.passes)
 
 
 def test_settings_beyond_the_budget_are_cut_to_it(source, expected):
@@ -110,14 +110,14 @@ def test_settings_beyond_the_budget_are_cut_to_it(source, expected):
     wild["lane_weights"] = {"decode": 900, "augment": -3, "collate": 0}
     stream = Stream(loader, 0)
     loader.apply(json.dumps(wild))
-    found = [piece(stream.next()) for _ in range(30)]
+    digests = [piece(stream.next()) for _ in range(30)]
     settings = json.loads(loader.settings())
     assert settings["knobs"]["workers"] <= 2
     assert settings["knobs"]["io_depth"] <= 256
     assert settings["knobs"]["prefetch_depth"] <= 32
     assert settings["knobs"]["fused"] in (0, 1)
     assert sum(settings["lane_weights"].values()) == 16
-    assert found == expected[:30]
+    assert digests == expected[:30]
     for broken in ("", "{}", "[1]", '{"knobs": {}}', json.dumps({**wild, "schema": "0"})):
         with pytest.raises(ValueError, match=r"settings"):
             loader.apply(broken)
@@ -132,7 +132,7 @@ def test_a_policy_that_throws_stops_control_and_nothing_else(source, expected):
         wait_until(lambda: steps.taken > taken + 50)
     assert decisions(loader)["stop_reason"].startswith("control stopped: ")
     assert json.loads(loader.settings()) == before
-    assert all(passed == expected[: len(passed)] for passed in steps.found)
+    assert all(passed == expected[: len(passed)] for passed in steps.passes)
 
 
 @pytest.mark.parametrize("policy", ["random", "random_raw"])
@@ -172,13 +172,13 @@ def test_exported_settings_reproduce_where_it_stood(source, expected):
 
 def test_explain_is_whole_before_during_and_after(source):
     loader = source.batch(4, policy="hill_climb")
-    told = [loader.explain()]
+    explanations = [loader.explain()]
     iterator = iter(loader)
     next(iterator)
-    told.append(loader.explain())
+    explanations.append(loader.explain())
     list(iterator)
-    told.append(loader.explain())
-    for explanation in told:
+    explanations.append(loader.explain())
+    for explanation in explanations:
         assert explanation["decisions"]["policy"] == "hill_climb"
         assert explanation["decisions"]["status"] == "running"
         assert next(stage["op"] for stage in explanation["plan"]["stages"]) == "decode"
@@ -263,14 +263,14 @@ def test_epochs_too_short_for_a_decision_add_up_to_decisions():
 
 def test_one_log_goes_on_from_epoch_to_epoch(source):
     loader = core(source, 60, policy="random_raw", cpu_budget=3)
-    said, epoch = [], 0
-    while len({entry["epoch"] for entry in said}) < 3 and epoch < 100:
+    entries, epoch = [], 0
+    while len({entry["epoch"] for entry in entries}) < 3 and epoch < 100:
         stream = Stream(loader, epoch)
         while stream.left:
             stream.next()
             time.sleep(0.02)
         stream.close()
-        said, epoch = decisions(loader)["entries"], epoch + 1
-    assert len({entry["epoch"] for entry in said}) >= 3
+        entries, epoch = decisions(loader)["entries"], epoch + 1
+    assert len({entry["epoch"] for entry in entries}) >= 3
     for key in ("epoch", "time_s"):
-        assert [entry[key] for entry in said] == sorted(entry[key] for entry in said)
+        assert [entry[key] for entry in entries] == sorted(entry[key] for entry in entries)

@@ -42,8 +42,8 @@ def record(tmp_path_factory):
 
 
 def test_half_a_core_is_the_most_that_half_a_core_uses(record):
-    found = run_script(f"{MEASURE}\nprint(used(core(source, 4, cpu_budget=0.5)))", record)
-    assert float(found) <= 0.5 * 1.15 + 0.05
+    output = run_script(f"{MEASURE}\nprint(used(core(source, 4, cpu_budget=0.5)))", record)
+    assert float(output) <= 0.5 * 1.15 + 0.05
 
 
 def test_loaders_alive_together_stay_within_the_smallest_budget(record):

@@ -152,8 +152,8 @@ print(batch.rows, line["stage"], line["code"], line["path"])
         paths = write_files(Path(folder), records(3))
         Path(folder).chmod(0o755)
         paths[1].chmod(0)
-        found = run_script(script, *paths, PYTHONDONTWRITEBYTECODE="1").strip()
-    assert found == f"2 fetch permission denied {paths[1]}"
+        output = run_script(script, *paths, PYTHONDONTWRITEBYTECODE="1").strip()
+    assert output == f"2 fetch permission denied {paths[1]}"
 
 
 def test_names_that_are_no_utf8_are_read_and_told(tmp_path):

@@ -75,18 +75,18 @@ for step in range(16):
     iterator.next()
 before = allocations()
 assert before > 1000
-found = []
+shares = []
 for window in range(28):
     for step in range(4):
         iterator.next()
     now = allocations()
-    found.append((now - before) / 256)
+    shares.append((now - before) / 256)
     before = now
-print(min(found))  # others are those of late buffers, and of what is done by time
+print(min(shares))  # others are those of late buffers, and of what is done by time
 """
-    found = run_script(script, counter, tmp_path, fused, LD_PRELOAD=os.fspath(counter))
+    output = run_script(script, counter, tmp_path, fused, LD_PRELOAD=os.fspath(counter))
     allowed = 8 if kind == "WEBP" else 0.2  # libwebp and libwebpdemux take no allocator of ours
-    assert float(found) < allowed
+    assert float(output) < allowed
 
 
 def test_import_is_quick_and_loads_no_framework():

@@ -41,12 +41,12 @@ def by_pillow(record, target, interpolation="bilinear", crop=32, flip=ImageOps.m
 
 def by_torch(pixels, dtype, layout):
     """ToTensor and Normalize, then the dtype."""
-    found = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
+    tensor = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
     if dtype != "uint8":
-        found = found.to(torch.float32).div(255)
-        found = found.sub(torch.tensor(MEAN)[:, None, None]).div(torch.tensor(STD)[:, None, None])
-    found = found.to(getattr(torch, dtype))
-    return found.permute(1, 2, 0) if layout == "nhwc" else found
+        tensor = tensor.to(torch.float32).div(255)
+        tensor = tensor.sub(torch.tensor(MEAN)[:, None, None]).div(torch.tensor(STD)[:, None, None])
+    tensor = tensor.to(getattr(torch, dtype))
+    return tensor.permute(1, 2, 0) if layout == "nhwc" else tensor
 
 
 def bits(tensor):
@@ -63,11 +63,11 @@ def rows(loader, name="image"):
 def test_decode_resize_crop_flip_equals_pillow(interpolation, target):
     pipeline = drapps.image_bytes(RECORDS).resize(target, None, interpolation, ORDER)
     pipeline = pipeline.center_crop(32).flip(1.0).to("uint8", "nhwc")
-    found = rows(pipeline.batch(16))
-    assert len(found) == len(RECORDS)
+    images = rows(pipeline.batch(16))
+    assert len(images) == len(RECORDS)
     for number, record in enumerate(RECORDS):
         wanted = by_pillow(record, target, interpolation)
-        np.testing.assert_array_equal(found[number].numpy(), wanted, f"record {number}")
+        np.testing.assert_array_equal(images[number].numpy(), wanted, f"record {number}")
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
@@ -77,11 +77,11 @@ def test_every_form_of_the_batch_equals_torch(dtype, layout):
     pipeline = pipeline.flip(1.0).flip_vertical(1.0).to(dtype, layout)
     if dtype != "uint8":
         pipeline = pipeline.normalize(MEAN, STD)
-    found = rows(pipeline.batch(7))
+    images = rows(pipeline.batch(7))
     for number, record in enumerate(RECORDS):
         pixels = by_pillow(record, (40, 50), flip=lambda i: ImageOps.flip(ImageOps.mirror(i)))
         wanted = by_torch(pixels.copy(), dtype, layout)
-        assert torch.equal(bits(found[number]), bits(wanted)), f"record {number}"
+        assert torch.equal(bits(images[number]), bits(wanted)), f"record {number}"
 
 
 def test_normalise_equals_torch_for_all_256_values_of_each_channel():
@@ -90,8 +90,8 @@ def test_normalise_equals_torch_for_all_256_values_of_each_channel():
     record = encode(Image.fromarray(pixels), "PNG")
     for dtype in ("float32", "bfloat16", "float16"):
         pipeline = drapps.image_bytes([record]).center_crop(16).to(dtype).normalize(MEAN, STD)
-        found = rows(pipeline.batch(1))[0]
-        assert torch.equal(bits(found), bits(by_torch(pixels.copy(), dtype, "nchw")))
+        image = rows(pipeline.batch(1))[0]
+        assert torch.equal(bits(image), bits(by_torch(pixels.copy(), dtype, "nchw")))
 
 
 def test_masks_move_with_their_pictures_by_nearest_neighbour():

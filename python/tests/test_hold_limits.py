@@ -97,7 +97,7 @@ def set_quota(text):
 """
 END = """
 logs = [loader.explain()["decisions"]["entries"] for loader in loaders]
-print(json.dumps({"found": found, "logs": logs}), flush=True)
+print(json.dumps({"figures": figures, "logs": logs}), flush=True)
 os._exit(0)
 """
 KINDS = pytest.mark.parametrize(
@@ -146,17 +146,17 @@ def cgroup():
 
 @KINDS
 def test_half_a_core_of_a_quota_is_the_most_that_is_used(tmp_path, kinds):
-    found = run(tmp_path, "found = used(3)", kinds, "50000")["found"]
-    assert found <= 0.5 * 1.15 + 0.05
+    cores = run(tmp_path, "figures = used(3)", kinds, "50000")["figures"]
+    assert cores <= 0.5 * 1.15 + 0.05
 
 
 @pytest.mark.full
 @KINDS
 def test_half_a_core_of_a_quota_is_used(tmp_path, kinds):
-    script = "before = waited_s(); found = [used(10), (waited_s() - before) / 10]"
-    found, waited = run(tmp_path, script, kinds, "50000")["found"]
-    assert found <= 1.05 * 0.5
-    assert found + waited >= 0.85 * 0.5  # what others took of the cores is no failure
+    script = "before = waited_s(); figures = [used(10), (waited_s() - before) / 10]"
+    cores, waited = run(tmp_path, script, kinds, "50000")["figures"]
+    assert cores <= 1.05 * 0.5
+    assert cores + waited >= 0.85 * 0.5  # what others took of the cores is no failure
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ set_quota("50000")
 deadline = time.monotonic() + 120
 while working() != 1 and time.monotonic() < deadline:
     time.sleep(0.1)
-found = [begun, working(), used(3)]
+figures = [begun, working(), used(3)]
 """
     result = json.loads(run_script(f"{CGROUP}{LOADERS}{script}{END}", cgroup, kinds))
-    begun, left, used = result["found"]
+    begun, left, used = result["figures"]
     assert begun >= min(2, os.cpu_count())  # more while one is tried
     assert left == 1
     assert used <= 0.5 * 1.15 + 0.05
@@ -187,13 +187,13 @@ def test_a_quota_that_changes_is_obeyed_and_noted(tmp_path):
     script = """
 set_quota("20000")
 time.sleep(2)
-found = [used(2)]
+figures = [used(2)]
 set_quota("max")
 time.sleep(2)
 assert _core.cpu_budget() == 2
 """
     result = run(tmp_path, script, "tp", "150000")
-    assert result["found"][0] <= 0.2 * 1.15 + 0.05
+    assert result["figures"][0] <= 0.2 * 1.15 + 0.05
     threads, processes = result["logs"]
     assert 1 in [entry["applied"] for entry in threads if entry["knob"] == "workers"]
     noted = [entry for entry in processes if entry["why"].startswith("the limits have changed")]

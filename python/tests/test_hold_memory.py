@@ -40,9 +40,9 @@ def alone():
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
     """Pictures of 1000 x 800 (2.4 MB decoded), among them one of 3000 x 2600 (23 MB)."""
-    made = [encode(picture("RGB", 1000, 800, 1), "JPEG", quality=85)] * 23
-    made.insert(9, encode(picture("RGB", 3000, 2600), "JPEG", quality=70))
-    return write_files(tmp_path_factory.mktemp("memory"), made)
+    contents = [encode(picture("RGB", 1000, 800, 1), "JPEG", quality=85)] * 23
+    contents.insert(9, encode(picture("RGB", 3000, 2600), "JPEG", quality=70))
+    return write_files(tmp_path_factory.mktemp("memory"), contents)
 
 
 @pytest.mark.parametrize("policy", ["initial", "random_raw"])
@@ -109,15 +109,15 @@ def test_a_picture_too_large_for_the_budget_is_an_error_whatever_is_done_about_b
     settings = json.loads(core(source).settings())
     settings["knobs"]["fused"] = fused
     stream = Stream(core(source, 4, ram_budget=16 * MIB, settings=settings), 0)
-    found, errors = [], []
+    indices, errors = [], []
     while stream.left:
         try:
-            found += np.asarray(stream.next().tensors["index"]).tolist()
+            indices += np.asarray(stream.next().tensors["index"]).tolist()
         except drapps.SampleError as error:  # noqa: PERF203
             errors.append(error)
     assert [(error.index, error.code) for error in errors] == [(9, "resource exhausted")]
     assert "ram_budget" in str(errors[0])
-    assert found == [i for i in range(24) if not 8 <= i < 12]
+    assert indices == [i for i in range(24) if not 8 <= i < 12]
 
 
 @pytest.mark.parametrize("policy", ["initial", "random_raw", "hill_climb"])
@@ -136,21 +136,21 @@ wanted = pieces(core(source, 4)), pieces(core(valid, 4))
 both = core(source, 4, ram_budget=400 * MIB), core(valid, 4, ram_budget=56 * MIB)
 assert memory()["limit"] == 56 * MIB  # the smallest holds
 iterators = [loader.iterate(0) for loader in both]
-found = [], []
+passes = [], []
 for step in range(6):
     for place in (0, 1):
-        found[place].append(piece(iterators[place].next()))
+        passes[place].append(piece(iterators[place].next()))
         assert memory()["used"] <= 56 * MIB
-assert found == wanted
+assert passes == wanted
 del iterators
-found = [], []
+passes = [], []
 train = both[0].iterate(0)
 for step in range(3):
-    found[0].append(piece(train.next()))
-found[1].extend(pieces(both[1]))  # a whole validation pass while the training one waits
+    passes[0].append(piece(train.next()))
+passes[1].extend(pieces(both[1]))  # a whole validation pass while the training one waits
 for step in range(3):
-    found[0].append(piece(train.next()))
-assert found == wanted
+    passes[0].append(piece(train.next()))
+assert passes == wanted
 del both, train
 assert memory()["limit"] > 400 * MIB
 """

@@ -53,22 +53,22 @@ assert [piece(batch) for batch in loader] == wanted
 def test_forks_at_any_moment_leave_both_sides_whole():
     script = f"""{PREPARE}
 iterator = iter(loader)
-found = []
+stream = []
 
 def work():
     loader.set_epoch(0)
     assert [piece(batch) for batch in loader] == wanted
-    assert [piece(batch) for batch in held] == found
+    assert [piece(batch) for batch in held] == stream
 
 held, children = [], []
 for batch in iterator:
     held.append(batch)
-    found.append(piece(batch))
+    stream.append(piece(batch))
     children.append(in_child(work))
     if len(children) == 2:
         assert [wait(child) for child in children] == [0, 0]
         children = []
-assert found == wanted
+assert stream == wanted
 assert [piece(batch) for batch in held] == wanted
 """
     assert run_script(script) == ""

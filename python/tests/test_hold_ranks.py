@@ -32,14 +32,14 @@ def ranks(source, world, remainder, batch, state=None):
 
 def take(iterators, steps):
     """Rows of all ranks, step by step: (index, position, flags, picture bytes)."""
-    found = []
+    rows = []
     for _ in range(steps):
         for iterator in iterators:
             batch = next(iterator).numpy()
             columns = (batch[name].tolist() for name in ("index", "position", "flags"))
             pictures = [row.tobytes() for row in batch["image"]]
-            found += list(zip(*columns, pictures, strict=True))
-    return found
+            rows += list(zip(*columns, pictures, strict=True))
+    return rows
 
 
 @pytest.mark.parametrize("remainder", ["even", "pad", "drop"])
@@ -90,26 +90,26 @@ def test_a_remainder_smaller_than_the_world_is_refused_where_it_would_be_split()
 
 
 def test_any_step_of_any_rank_resumes_in_a_new_process_under_other_settings(tmp_path):
-    made = records(24)
-    for number, record in enumerate(made):
+    contents = records(24)
+    for number, record in enumerate(contents):
         (tmp_path / f"{number:02}").write_bytes(record)
     wanted = {
-        rank: pieces(core(train(drapps.image_bytes(made)).shard(rank, 2), 3)) for rank in (0, 1)
+        rank: pieces(core(train(drapps.image_bytes(contents)).shard(rank, 2), 3)) for rank in (0, 1)
     }
     script = """
 import sys
 from pathlib import Path
 import drapps
 from python.tests.hold_streams import core, pieces, train
-made = [path.read_bytes() for path in sorted(Path(sys.argv[1]).iterdir())]
+records = [path.read_bytes() for path in sorted(Path(sys.argv[1]).iterdir())]
 for rank in (0, 1):
-    source = train(drapps.image_bytes(made)).shard(rank, 2)
+    source = train(drapps.image_bytes(records)).shard(rank, 2)
     loader = core(source, 3, policy="random_raw", cpu_budget=3)
     for step in range(5):
         print(pieces(loader, 0, 6 * step))
 """
-    found = run_script(script, tmp_path).splitlines()
-    assert found == [str(wanted[rank][step:]) for rank in (0, 1) for step in range(5)]
+    lines = run_script(script, tmp_path).splitlines()
+    assert lines == [str(wanted[rank][step:]) for rank in (0, 1) for step in range(5)]
 
 
 def test_a_state_is_small_json_and_survives_any_length(source):

@@ -36,8 +36,8 @@ ran = []
 signal.signal(signal.SIGALRM, lambda *_: ran.append(1) or loader.set_epoch(0))
 loader = source.batch(2, cpu_budget=0.01)
 signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-found = [piece(batch) for batch in loader]
+stream = [piece(batch) for batch in loader]
 signal.setitimer(signal.ITIMER_REAL, 0)
-assert found == wanted and ran
+assert stream == wanted and ran
 """
     assert run_script(script) == ""

@@ -26,9 +26,9 @@ GRIDS = {
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    made = records(57)
-    paths = write_files(tmp_path_factory.mktemp("stream"), made)
-    return {"memory": drapps.image_bytes(made), "files": drapps.images(paths)}
+    contents = records(57)
+    paths = write_files(tmp_path_factory.mktemp("stream"), contents)
+    return {"memory": drapps.image_bytes(contents), "files": drapps.images(paths)}
 
 
 @pytest.fixture(scope="module")
@@ -118,10 +118,10 @@ try:
 except ValueError as error:
     print("unavailable" if "io_uring is not available" in str(error) else error)
 """
-    found = run_script(script, *paths, DRAPPS_IO=io).strip()
-    if io == "uring" and found == "unavailable":
+    output = run_script(script, *paths, DRAPPS_IO=io).strip()
+    if io == "uring" and output == "unavailable":
         pytest.skip("this kernel has no io_uring for us")
-    assert found == str(pieces(core(train(drapps.images(paths)))))
+    assert output == str(pieces(core(train(drapps.images(paths)))))
 
 
 def test_duplicates_in_an_epoch_get_different_augmentations(sources):
@@ -148,15 +148,15 @@ def test_a_listed_twice_file_is_two_samples(tmp_path):
 def test_two_iterators_of_several_loaders_interleave(sources, expected):
     first, second = core(train(sources["files"])), core(train(sources["memory"]))
     streams = [Stream(loader, epoch) for loader in (first, second) for epoch in (0, 1)]
-    found = [[] for _ in streams]
+    digests = [[] for _ in streams]
     for step in range(len(expected[0])):
         for place, stream in enumerate(streams):
-            if (step * 7 + place) % 3 or not found[place]:
-                found[place].append(piece(stream.next()))
+            if (step * 7 + place) % 3 or not digests[place]:
+                digests[place].append(piece(stream.next()))
     for place, stream in enumerate(streams):
         while stream.left:
-            found[place].append(piece(stream.next()))
-    assert found == expected + expected
+            digests[place].append(piece(stream.next()))
+    assert digests == expected + expected
 
 
 def test_a_break_leaves_nothing_behind(sources, expected):
@@ -172,10 +172,10 @@ def test_a_break_leaves_nothing_behind(sources, expected):
 
 
 def test_pictures_a_hundred_times_larger_than_others_stay_in_their_places():
-    made = [encode(picture("RGB", 30, 40, seed), "PNG") for seed in range(30)]
+    photos = [encode(picture("RGB", 30, 40, seed), "PNG") for seed in range(30)]
     large = photo(300, 400)
-    made[4] = made[17] = encode(picture("RGB", 300, 400), "PNG")
-    loader = core(drapps.image_bytes(made).center_crop(300).to("uint8", "nhwc"), 4, cpu_budget=4)
+    photos[4] = photos[17] = encode(picture("RGB", 300, 400), "PNG")
+    loader = core(drapps.image_bytes(photos).center_crop(300).to("uint8", "nhwc"), 4, cpu_budget=4)
     stream = Stream(loader, 0)
     batches = [stream.next().tensors for _ in range(8)]
     index = np.concatenate([np.asarray(batch["index"]) for batch in batches])

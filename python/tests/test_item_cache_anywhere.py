@@ -39,17 +39,17 @@ class Pair:
 
 
 def with_attribute(kind, value):
-    made = kind()
-    made.held = value
-    return made
+    holder = kind()
+    holder.held = value
+    return holder
 
 
 def array_of(values):
-    made = np.empty(len(values), object)
-    made[:] = [None] * len(values)
+    array = np.empty(len(values), object)
+    array[:] = [None] * len(values)
     for at, value in enumerate(values):
-        made[at] = value
-    return made
+        array[at] = value
+    return array
 
 
 def remembered(value):

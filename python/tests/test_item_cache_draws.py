@@ -54,9 +54,9 @@ def closure():
 
 
 def lazily(dataset):
-    if getattr(dataset, "made", None) is None:
-        dataset.made = np.random.default_rng(5)
-    return dataset.made.random()
+    if getattr(dataset, "rng", None) is None:
+        dataset.rng = np.random.default_rng(5)
+    return dataset.rng.random()
 
 
 def replaced(dataset):
@@ -234,8 +234,8 @@ def test_streams_are_the_same_with_and_without(tmp_path, loader, options):
 def test_a_dataset_that_draws_gives_what_it_gives_without(tmp_path, loader, workers):
     dataset = Thrice(Counted(tmp_path / "notes"))
     cached = drapps.cached(dataset, budget=1 << 22)
-    found = [pass_over(one, loader, num_workers=workers) for one in (cached, dataset)]
-    for left, right in zip(*found, strict=True):
+    passes = [pass_over(one, loader, num_workers=workers) for one in (cached, dataset)]
+    for left, right in zip(*passes, strict=True):
         assert all(map(torch.equal, left, right))
     assert cached.stats()["items"] == 0
 

@@ -115,7 +115,7 @@ def test_arrays_and_tensors_count_by_their_values():
         def __init__(self, held):
             self.held = held
 
-    found = [
+    keys = [
         fingerprint(Held(value), None).contents
         for value in (
             np.arange(2000),
@@ -129,8 +129,8 @@ def test_arrays_and_tensors_count_by_their_values():
             torch.ones(3, dtype=torch.complex64).conj(),
         )
     ]
-    assert len(set(found)) == len(found)
-    assert fingerprint(Held(torch.arange(2000)), None).contents == found[3]
+    assert len(set(keys)) == len(keys)
+    assert fingerprint(Held(torch.arange(2000)), None).contents == keys[3]
 
 
 def test_the_code_has_one_key_in_every_process():

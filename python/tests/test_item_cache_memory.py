@@ -68,22 +68,22 @@ def test_arrays_that_share_memory_come_back_sharing_it(make):
     many = make()
     keys = list(many) if isinstance(many, dict) else range(len(many))
     for key in keys:
-        expected, found = make(), again(make())
-        for value in (expected, found):
+        expected, copy = make(), again(make())
+        for value in (expected, copy):
             if isinstance(value[key], (torch.Tensor, np.ndarray)):
                 value[key][(0,) * value[key].ndim] = 77
-        assert numbers(found) == numbers(expected), key
+        assert numbers(copy) == numbers(expected), key
 
 
 def test_tensors_of_one_storage_come_back_in_one():
     x = torch.arange(1_000_000)
-    found = again({"a": x[5:8], "b": x[999_990:], "c": torch.ones(2), "n": x[6:9].numpy()})
-    assert numbers(found) == [[5, 6, 7], list(range(999_990, 1_000_000)), [1, 1], [6, 7, 8]]
-    storages = [found[name].untyped_storage() for name in "abc"]
+    copy = again({"a": x[5:8], "b": x[999_990:], "c": torch.ones(2), "n": x[6:9].numpy()})
+    assert numbers(copy) == [[5, 6, 7], list(range(999_990, 1_000_000)), [1, 1], [6, 7, 8]]
+    storages = [copy[name].untyped_storage() for name in "abc"]
     assert storages[0].data_ptr() == storages[1].data_ptr() != storages[2].data_ptr()
     assert storages[0].nbytes() < 300, "what lies between is not kept"
-    found["n"][1] = 9
-    assert found["a"].tolist() == [5, 6, 9]
+    copy["n"][1] = 9
+    assert copy["a"].tolist() == [5, 6, 9]
 
 
 def test_columns_of_a_large_table_are_kept_alone():
@@ -137,9 +137,9 @@ def test_exif_data_come_back_unless_they_were_edited():
     assert read.getexif().get_ifd(0x8769)[0x9003]
     turned = ImageOps.exif_transpose(with_exif())
     for picture in (with_exif(), read, turned, Image.new("L", (2, 2))):
-        found = again(picture)
-        assert found.getexif().get(0x0112) == picture.getexif().get(0x0112)
-        assert found.getexif().tobytes() == picture.getexif().tobytes()
+        copy = again(picture)
+        assert copy.getexif().get(0x0112) == picture.getexif().get(0x0112)
+        assert copy.getexif().tobytes() == picture.getexif().tobytes()
     assert same(again(read), read), "as it was asked for, it still is"
 
 

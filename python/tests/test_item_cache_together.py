@@ -45,10 +45,10 @@ class Unpadded(Lines):
     """Makes each by itself, in code of its own."""
 
     def __getitems__(self, indices):
-        found = {}
+        samples = {}
         for index in indices:
-            found[int(index)] = self[index]
-        return [found[int(index)] for index in indices]
+            samples[int(index)] = self[index]
+        return [samples[int(index)] for index in indices]
 
 
 class Augmented(data.Subset):
@@ -89,8 +89,8 @@ def test_a_dataset_of_hugging_face_that_pads_is_what_it_is_without():
         return {"x": [torch.tensor(x + [0] * (longest - len(x))) for x in batch["x"]]}
 
     padded = rows.with_transform(pad)
-    found = passes(drapps.cached(padded, budget=1 << 20), drapps.torch.DataLoader)
-    for batch, other in zip(found, passes(padded, drapps.torch.DataLoader), strict=True):
+    batches = passes(drapps.cached(padded, budget=1 << 20), drapps.torch.DataLoader)
+    for batch, other in zip(batches, passes(padded, drapps.torch.DataLoader), strict=True):
         assert torch.equal(batch["x"], other["x"])
     cached = drapps.cached(rows.with_format("torch"), budget=1 << 20)
     collate = {"collate_fn": list, "batch_size": 5}

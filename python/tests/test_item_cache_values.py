@@ -275,12 +275,12 @@ def test_damage_is_an_error_or_shows_in_numbers_alone():
             damaged = bytearray(block)
             damaged[place] ^= bit
             try:
-                found = value_in(memoryview(damaged))
+                content = value_in(memoryview(damaged))
             except DamagedBlockError:
                 continue
-            assert found["l"] == value["l"]
-            assert found["a"].shape == (20,)
-            assert found["t"].shape == (2, 3)
+            assert content["l"] == value["l"]
+            assert content["a"].shape == (20,)
+            assert content["t"].shape == (2, 3)
 
 
 def test_any_bytes_are_an_error_and_never_more():

@@ -121,8 +121,9 @@ def test_a_last_batch_that_cannot_be_cut_raises_before_the_first(photos):
     run(
         """
         sharding = NamedSharding(jax.sharding.Mesh(devices, "data"), P("data"))
-        said = error(lambda: iter(drapps.jax.Loader(make(), sharding)))
-        assert "5 rows" in said and "8 parts" in said and "drop_last=True" in said and "pad" in said
+        message = error(lambda: iter(drapps.jax.Loader(make(), sharding)))
+        assert "5 rows" in message and "8 parts" in message
+        assert "drop_last=True" in message and "pad" in message
         padded = drapps.image_folder(photos).center_crop(32).shard(0, 1, remainder="pad").batch(8)
         flags = [np.asarray(b["flags"]) for b in drapps.jax.Loader(padded, sharding)]
         assert [len(f) for f in flags] == [8, 8, 8] and sum(f.sum() for f in flags) == 3
@@ -143,13 +144,13 @@ def test_a_last_batch_that_cannot_be_cut_raises_before_the_first(photos):
         batches = [np.zeros((8, 2)), np.zeros((5, 2)), np.ones((16, 2))]
         it = iter(drapps.jax.Loader(batches, sharding))
         assert next(it).shape == (8, 2)
-        said = error(lambda: next(it))
-        assert "(5, 2)" in said and "drop_last" in said
+        message = error(lambda: next(it))
+        assert "(5, 2)" in message and "drop_last" in message
         assert next(it).shape == (16, 2)
         # other axes
         high = NamedSharding(jax.sharding.Mesh(devices, "data"), P(None, "data"))
-        said = error(lambda: next(iter(drapps.jax.Loader(make(), high))))
-        assert "'image'" in said and "axis 1" in said and "another sharding" in said
+        message = error(lambda: next(iter(drapps.jax.Loader(make(), high))))
+        assert "'image'" in message and "axis 1" in message and "another sharding" in message
         """,
         photos,
     )
@@ -165,8 +166,8 @@ def test_two_processes_make_global_arrays(photos):
     sharding = NamedSharding(mesh, P("data"))
     def ours(**end):
         return drapps.image_folder(photos).center_crop(32).shuffle(seed=3).shard(rank, 2, **end)
-    said = error(lambda: iter(drapps.jax.Loader(ours().batch(4), sharding)))
-    assert "2 processes" in said or "rows" in said, said
+    message = error(lambda: iter(drapps.jax.Loader(ours().batch(4), sharding)))
+    assert "2 processes" in message or "rows" in message, message
     loader = drapps.jax.Loader(ours(remainder="pad").batch(4), sharding)
     gather = jax.jit(lambda x: x, out_shardings=NamedSharding(mesh, P()))
     seen = []

@@ -74,8 +74,8 @@ def test_resize_gives_pillows_bytes_for_crops_of_photographs(name: str) -> None:
         pixels = noise(h, w, 3, h * w)
         expected = from_pil(to_pil(pixels).resize((224, 224), FILTERS[name]))
         for level in LEVELS:
-            made = kernel.resize(pixels, 224, 224, name, ORDER, level)
-            np.testing.assert_array_equal(made, expected, err_msg=f"{h} x {w}, {level}")
+            output = kernel.resize(pixels, 224, 224, name, ORDER, level)
+            np.testing.assert_array_equal(output, expected, err_msg=f"{h} x {w}, {level}")
 
 
 def torch_resize(
@@ -91,8 +91,8 @@ def torch_resize(
     resized = torch.nn.functional.interpolate(
         tensor, (out_h, out_w), mode=name, align_corners=False, antialias=antialias
     )
-    made: Pixels = resized[0].permute(1, 2, 0).numpy()
-    return made
+    output: Pixels = resized[0].permute(1, 2, 0).numpy()
+    return output
 
 
 @settings(max_examples=150, deadline=None)
@@ -114,8 +114,8 @@ def test_resize_gives_torchs_bytes(
         antialias = arithmetic == "torch_uint8"
         expected = torch_resize(pixels, out_h, out_w, name, antialias, planar)
         for level in LEVELS:
-            made = kernel.resize(pixels, out_h, out_w, name, "horizontal", level, arithmetic)
-            np.testing.assert_array_equal(made, expected, err_msg=f"{arithmetic} {level}")
+            output = kernel.resize(pixels, out_h, out_w, name, "horizontal", level, arithmetic)
+            np.testing.assert_array_equal(output, expected, err_msg=f"{arithmetic} {level}")
 
 
 @pytest.mark.parametrize("name", ["bilinear", "bicubic"])
@@ -125,8 +125,8 @@ def test_resize_gives_torchs_bytes_for_crops_of_photographs(name: str) -> None:
         h, w = (int(n) for n in generator.integers(20, 700, 2))
         pixels = noise(h, w, 3, h * w)
         expected = torch_resize(pixels, 224, 224, name, True, False)
-        made = kernel.resize(pixels, 224, 224, name, "horizontal", LEVELS[-1], "torch_uint8")
-        np.testing.assert_array_equal(made, expected, err_msg=f"{h} x {w}")
+        output = kernel.resize(pixels, 224, 224, name, "horizontal", LEVELS[-1], "torch_uint8")
+        np.testing.assert_array_equal(output, expected, err_msg=f"{h} x {w}")
 
 
 @settings(max_examples=150, deadline=None)
@@ -150,8 +150,8 @@ def test_resize_of_floats_gives_torchs_bytes(
     )
     expected = resized.round().to(torch.uint8)[0].permute(1, 2, 0).numpy()
     for level in LEVELS:
-        made = kernel.resize(pixels, out_h, out_w, "bilinear", "horizontal", level, "torch_float")
-        np.testing.assert_array_equal(made, expected, err_msg=level)
+        output = kernel.resize(pixels, out_h, out_w, "bilinear", "horizontal", level, "torch_float")
+        np.testing.assert_array_equal(output, expected, err_msg=level)
 
 
 def golden_picture(height: int, width: int) -> Pixels:
@@ -240,10 +240,10 @@ def test_hue_and_grey_give_pillows_bytes_for_every_colour() -> None:
         turned = pillow_hue(pixels, shift)
         grey = np.repeat(from_pil(to_pil(pixels).convert("L")), 3, axis=2)
         for level in LEVELS:
-            made = kernel.adjust(pixels, "hue", shift, level)
-            np.testing.assert_array_equal(made, turned, err_msg=level)
-            made = kernel.adjust(pixels, "grayscale", 0, level)
-            np.testing.assert_array_equal(made, grey, err_msg=level)
+            image = kernel.adjust(pixels, "hue", shift, level)
+            np.testing.assert_array_equal(image, turned, err_msg=level)
+            image = kernel.adjust(pixels, "grayscale", 0, level)
+            np.testing.assert_array_equal(image, grey, err_msg=level)
 
 
 @pytest.mark.parametrize("level", LEVELS)

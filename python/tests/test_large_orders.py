@@ -81,10 +81,10 @@ def test_a_generator_makes_the_order():
 def test_the_rest_is_what_was_left(options):
     def make(workers=2):
         torch.manual_seed(9)
-        made = dict(options)
-        if "generator" in made:
-            made["generator"] = torch.Generator().manual_seed(made["generator"])
-        arguments = {"batch_size": 8, "shuffle": True, "num_workers": workers, **made}
+        extra = dict(options)
+        if "generator" in extra:
+            extra["generator"] = torch.Generator().manual_seed(extra["generator"])
+        arguments = {"batch_size": 8, "shuffle": True, "num_workers": workers, **extra}
         return drapps.torch.DataLoader(Indices(), **arguments)
 
     whole = [torch.as_tensor(batch).tolist() for batch in make()]

@@ -38,23 +38,23 @@ def loader_of(root, **options):
 
 
 def pillow_says(path):
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         Image.open(path).close()
-    return [(each.category, str(each.message)) for each in said]
+    return [(each.category, str(each.message)) for each in records]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_lifted_loader_warns_as_pillow_does(large, workers):
-    loader, said = loader_of(large, num_workers=workers), []
+    loader, messages = loader_of(large, num_workers=workers), []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number, _ in enumerate(loader):
-            said.append([(each.category, str(each.message)) for each in caught])
+            messages.append([(each.category, str(each.message)) for each in caught])
             caught.clear()
             assert number < 3
     expected = [pillow_says(large / "a" / f"{number}.png") for number in range(3)]
-    assert said == expected
+    assert messages == expected
     assert [len(each) for each in expected] == [0, 1, 1]
 
 

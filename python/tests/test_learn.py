@@ -25,8 +25,8 @@ def cache(tmp_path, monkeypatch):
 
 
 def rows(**options):
-    made = numpy.arange(320, dtype=numpy.float32).reshape(80, 4)
-    return drapps.arrays({"x": made}).shuffle(seed=3).batch(4, **options)
+    array = numpy.arange(320, dtype=numpy.float32).reshape(80, 4)
+    return drapps.arrays({"x": array}).shuffle(seed=3).batch(4, **options)
 
 
 def content(batch):
@@ -50,20 +50,20 @@ def test_what_it_yields_is_the_same_byte_for_byte(policy, cache):
     learner, plain = rows(policy=policy, learn=True), rows()
     given = epochs(learner, 2.0)
     assert given == [[content(batch) for batch in plain] for _ in given]
-    said = learner.stats().learning
-    assert said["trouble"] is None
-    assert said["folder"].startswith(str(cache))
-    assert said["weights"] == said["given"]
+    facts = learner.stats().learning
+    assert facts["trouble"] is None
+    assert facts["folder"].startswith(str(cache))
+    assert facts["weights"] == facts["given"]
     decisions = learner.explain()["decisions"]
-    assert decisions["learning"]["given"] == said["given"]
+    assert decisions["learning"]["given"] == facts["given"]
     assert decisions["totals"]["decisions"] > 0
     assert "learns: " in str(learner.explain())
 
 
 def test_steps_are_learnt_from(tmp_path):
     """A training that takes its time, in one pass: pauses between passes count for nothing."""
-    made = numpy.zeros((4000, 4), numpy.float32)
-    loader = drapps.arrays({"x": made}).batch(4, policy="paper-c", learn=True)
+    array = numpy.zeros((4000, 4), numpy.float32)
+    loader = drapps.arrays({"x": array}).batch(4, policy="paper-c", learn=True)
     with loader.record(tmp_path / "run.trace"):
         for _ in loader:
             time.sleep(0.01)

@@ -30,9 +30,9 @@ def assert_as_stock(loader, dataset):
     mine, stock = list(loader), list(data.DataLoader(dataset, loader.batch_size))
     assert len(mine) == len(stock)
     for one, other in zip(mine, stock, strict=True):
-        for found, wanted in zip(one, other, strict=True):
-            assert found.dtype == wanted.dtype
-            assert torch.equal(found, wanted)
+        for field, wanted in zip(one, other, strict=True):
+            assert field.dtype == wanted.dtype
+            assert torch.equal(field, wanted)
 
 
 def relabel_one(samples):
@@ -169,8 +169,8 @@ def test_batches_that_are_listed_are_those_of_stock(photographs, kind):
     assert len(loader) == 3
     for _ in range(2):
         stock = data.DataLoader(photographs, batch_sampler=listed)
-        for found, expected in zip(loader, stock, strict=True):
-            assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        for batch, expected in zip(loader, stock, strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(batch, expected, strict=True))
         if kind is list:
             listed[0] = [8, 9, 10]
     iterator = iter(loader)

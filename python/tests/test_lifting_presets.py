@@ -118,13 +118,13 @@ def test_classification_training(request, photos, torchvision, api, backend):
     for images, _ in loader:
         for image in images:
             picture = folder.loader(folder.samples[position][0])
-            made = _core.augment.run(crop, np.asarray(picture), seed=4, position=position)
-            found = before[0](picture) if before else picture
-            found = api.functional.resized_crop(found, *made["region"], [24, 24], antialias=True)
+            record = _core.augment.run(crop, np.asarray(picture), seed=4, position=position)
+            stock = before[0](picture) if before else picture
+            stock = api.functional.resized_crop(stock, *record["region"], [24, 24], antialias=True)
             coin = Draws(4, 0, position, 2).coin(flip["p"])
             for transform in ([mirrored] if coin else []) + after:
-                found = transform(found)
-            assert torch.equal(image, found)
+                stock = transform(stock)
+            assert torch.equal(image, stock)
             flips += coin
             position += 1
     assert position == len(folder)
@@ -251,9 +251,9 @@ class Slots:
 
 @pytest.mark.parametrize("call", [does_more, other_name, swapped, steps, two])
 def test_objects_that_do_anything_else_are_not(v1, call):
-    made = type("Preset", (), {"__call__": call})()
-    made.transforms = v1.ToTensor()
-    reject(made, "Preset is not known")
+    preset = type("Preset", (), {"__call__": call})()
+    preset.transforms = v1.ToTensor()
+    reject(preset, "Preset is not known")
 
 
 def test_attributes_that_are_not_the_objects_own_are_not_looked_through(v1):
@@ -266,6 +266,6 @@ def test_attributes_that_are_not_the_objects_own_are_not_looked_through(v1):
     reject(with_transforms(Slots(), v1), "Slots is not known")
 
 
-def with_transforms(made, v1):
-    made.transforms = v1.ToTensor()
-    return made
+def with_transforms(preset, v1):
+    preset.transforms = v1.ToTensor()
+    return preset

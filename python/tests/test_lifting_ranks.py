@@ -27,8 +27,8 @@ def test_all_ranks_of_a_job_are_lifted_and_deal_as_stock_does(world, drop_last):
                 place = (size, batch, rank)
                 assert mine.lifted(), (place, str(mine.lifted()))
                 stock = data.DataLoader(dataset, batch, sampler=mine.sampler, drop_last=drop_last)
-                found, wanted = [x.tolist() for (x,) in mine], [x.tolist() for (x,) in stock]
-                assert found == wanted, place
+                rows, wanted = [x.tolist() for (x,) in mine], [x.tolist() for (x,) in stock]
+                assert rows == wanted, place
 
 
 def test_a_state_of_one_rank_is_taken_by_another(photos, torchvision, v1):

@@ -106,8 +106,8 @@ def test_cutmix_equals_torchvision(v2, dtype, layout):
             box=box,
             lam_adjusted=left,
         )
-        found = after["image"] if layout == "nchw" else after["image"].permute(0, 3, 1, 2)
-        assert found.equal(images)
+        pixels = after["image"] if layout == "nchw" else after["image"].permute(0, 3, 1, 2)
+        assert pixels.equal(images)
         assert after["label"].equal(labels)
     assert len(boxes) > 4
 
@@ -116,9 +116,9 @@ def contents(loader):
     return [{name: array.copy() for name, array in batch.items()} for batch in loader.numpy()]
 
 
-def assert_same(found, expected):
-    assert len(found) == len(expected)
-    for mine, theirs in zip(found, expected, strict=True):
+def assert_same(actual, expected):
+    assert len(actual) == len(expected)
+    for mine, theirs in zip(actual, expected, strict=True):
         for name in theirs:
             assert np.array_equal(mine[name], theirs[name]), name
 

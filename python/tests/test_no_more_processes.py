@@ -125,11 +125,11 @@ def test_fewer_make_the_same_batches_where_any_will_do(dataset, what, limit):
 def test_what_a_dead_process_had_is_made_by_those_that_are_left(limit):
     loader = drapps.torch.DataLoader(Slow(), 4, num_workers=2, on_worker_death="restart")
     iterator = iter(loader)
-    made = [next(iterator).tolist() for _ in range(2)]  # so that both have told: any may make any
+    rows = [next(iterator).tolist() for _ in range(2)]  # so that both have told: any may make any
     limit(os, "fork", 0, NO_FORK)
     os.kill(iterator._processes.pool.active[0].pid, signal.SIGKILL)
-    made += [batch.tolist() for batch in iterator]
-    assert made == EXPECTED
+    rows += [batch.tolist() for batch in iterator]
+    assert rows == EXPECTED
     assert any("no process can be added" in why for why in remarks(loader))
 
 

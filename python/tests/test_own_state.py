@@ -3,8 +3,6 @@
 With seeds of its own such a dataset draws the same numbers under both loaders.
 """
 
-import io
-import itertools
 import json
 import os
 import random
@@ -22,7 +20,6 @@ from torch.utils import data
 from drapps import _core
 from drapps.errors import StateError
 from drapps.torch import DataLoader
-from drapps.torch.own_state import Watch
 from python.tests.cells import cells
 
 SAMPLES = 36
@@ -143,8 +140,8 @@ def passes(kind, dataset, count=2, **options):
 @pytest.mark.parametrize("name", STATEFUL)
 def test_it_gives_what_it_gives_under_the_stock_loader(name):
     expected, _ = passes(data.DataLoader, STATEFUL[name](), num_workers=3)
-    found, loader = passes(DataLoader, STATEFUL[name](), num_workers=3)
-    assert found == expected
+    samples, loader = passes(DataLoader, STATEFUL[name](), num_workers=3)
+    assert samples == expected
     explained = loader.explain()
     assert explained["plan"]["bound"]
     assert explained["plan"]["own_state"]
@@ -180,12 +177,12 @@ def test_a_worker_that_died_comes_back_to_where_it_was(dead):
     whole, _ = passes(DataLoader, LazyGenerator(), 1, num_workers=2)
     torch.manual_seed(5)
     options = {"num_workers": 2, "on_worker_death": "restart"}
-    found = []
+    rows = []
     for batch in DataLoader(LazyGenerator(), 3, True, **options).__iter__():
-        found.append(torch.stack(list(batch), -1).tolist())
-        if len(found) == dead:
+        rows.append(torch.stack(list(batch), -1).tolist())
+        if len(rows) == dead:
             os.kill(_child(), signal.SIGKILL)
-    assert [found] == whole
+    assert [rows] == whole
 
 
 def _child():
@@ -196,10 +193,10 @@ def _child():
 
 @pytest.mark.parametrize("kind", [Handles, lambda: list(range(SAMPLES))])
 def test_handles_do_not_bind(kind):
-    found, loader = passes(DataLoader, kind(), 1, num_workers=3)
+    samples, loader = passes(DataLoader, kind(), 1, num_workers=3)
     assert not loader.explain()["plan"]["bound"]
     assert loader.explain()["plan"]["own_state"] == []
-    assert found == passes(DataLoader, kind(), 1, num_workers=1)[0]
+    assert samples == passes(DataLoader, kind(), 1, num_workers=1)[0]
 
 
 class Late(Base):
@@ -322,85 +319,3 @@ def test_a_state_with_batches_to_come_that_were_overtaken_is_refused():
         make().load_state_dict(loader.state_dict())
     list(iterator)
     make().load_state_dict(loader.state_dict())
-
-
-def watched(dataset, samples=4):
-    watch = Watch({"dataset": dataset})
-    for index in range(samples):
-        dataset[index]
-        watch.sample_made()
-    return watch.batch_made()
-
-
-class Keeps:
-    """Does something to itself, `d`, for each sample `i`."""
-
-    def __init__(self, change, **attributes):
-        self.change = change
-        vars(self).update(attributes)
-
-    def __getitem__(self, index):
-        exec(self.change, {"d": self, "i": index, "torch": torch})
-
-
-@pytest.mark.parametrize(
-    ("dataset", "expected"),
-    [
-        (Keeps("pass", big=list(range(9999)), x=1.5, y=float("nan")), {}),
-        (Keeps("d.last = i"), {"dataset.last": True}),
-        (Keeps("d.first = 7"), {"dataset.first": False}),
-        (Keeps("d.last = torch.ones(i)"), {"dataset.last": True}),
-        (Keeps("d.seen.append(i)", seen=[]), {"dataset.seen": False}),
-        (Keeps("d.seen.add(i)", seen=set()), {"dataset.seen": False}),
-        (Keeps("d.hits[2] = i", hits=[0] * 40), {"dataset.hits[2]": True}),
-        (Keeps("d.sums += 1", sums=torch.zeros(3)), {"dataset.sums": False}),
-        (Keeps("d.sums[1] += 1", sums=np.zeros(3)), {"dataset.sums": False}),
-        (Keeps("next(d.it)", it=itertools.count()), {"dataset.it": True}),
-        (Keeps("d.rng.rand()", rng=np.random.RandomState(2)), {"dataset.rng": True}),
-        (Keeps("d.rng.rand()", rng=np.random.mtrand._rand), {}),
-        (Keeps("vars(d).pop('b', 0)", b=1), {"dataset.b": False}),
-        (data.Subset(Keeps("d.n = i"), range(9)), {"dataset.dataset.n": True}),
-    ],
-)
-def test_what_counts_as_state(dataset, expected):
-    assert watched(dataset) == expected
-
-
-def test_what_is_looked_at_is_bounded_in_all():
-    taken = io.BytesIO()  # a handle, behind which nobody looks
-
-    class Elements(list):
-        def __iter__(self):
-            for element in super().__iter__():
-                taken.write(b".")
-                yield element
-
-    lists = [Elements([i, j] for j in range(300)) for i in range(500)]
-    assert watched(Keeps("pass", lists=lists, again=[lists, [lists]])) == {}
-    assert 0 < taken.tell() < 3 * 5000  # three looks at some 4000 parts each
-
-    class Wide:
-        __slots__ = ("of",)
-
-        def __init__(self, of):
-            self.of = of
-
-    deep = None
-    for _ in range(20_000):
-        deep = Wide(deep)
-    assert watched(Keeps("d.n = i", deep=deep)) == {"dataset.n": True}
-
-
-def test_a_large_view_is_not_copied_to_be_looked_at(monkeypatch):
-    monkeypatch.setattr(np, "ascontiguousarray", lambda _: pytest.fail("it was copied"))
-    assert watched(Keeps("pass", view=np.zeros((2000, 2000)).T)) == {}
-
-
-def test_an_object_whose_attributes_cannot_be_read_is_not_looked_into():
-    class Refuses:
-        @property
-        def __dict__(self):
-            raise RuntimeError("no")
-
-    dataset = Keeps("d.n = i", odd=Refuses())
-    assert watched(dataset) == {"dataset.n": True}

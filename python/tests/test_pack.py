@@ -26,9 +26,9 @@ def test_the_command_packs_and_says_so(photos, tmp_path, capsys):
 
 def test_the_command_speaks_to_programs_too(photos, tmp_path, capsys):
     assert main(["pack", str(photos), str(tmp_path / "out"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["samples"] == 21
-    assert [Path(shard).stat().st_size for shard in told["shards"]] == [told["bytes"]]
+    report = json.loads(capsys.readouterr().out)
+    assert report["samples"] == 21
+    assert [Path(shard).stat().st_size for shard in report["shards"]] == [report["bytes"]]
 
 
 def test_the_command_runs_as_a_module(photos, tmp_path):

@@ -176,7 +176,7 @@ def test_what_the_other_libraries_write_is_read(kind):
         assert distance.mean((1, 2, 3)).argmin() == number
 
 
-def png(made):
+def png(image):
     file = io.BytesIO()
-    made.save(file, "png")
+    image.save(file, "png")
     return file.getvalue()

@@ -64,14 +64,14 @@ def loader(files: Path, **options: Any) -> drapps.Loader:
     return pipeline.batch(8, **{"device": "host", **options})
 
 
-def epochs(made: drapps.Loader, count: int = 3) -> list[bytes]:
+def epochs(feed: drapps.Loader, count: int = 3) -> list[bytes]:
     """Of each: all bytes of its batches."""
-    return [b"".join(np.asarray(batch["image"]).tobytes() for batch in made) for _ in range(count)]
+    return [b"".join(np.asarray(batch["image"]).tobytes() for batch in feed) for _ in range(count)]
 
 
-def placed(made: drapps.Loader) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(made._native.explain())["plan"]["placement"]
-    return found
+def placed(feed: drapps.Loader) -> dict[str, Any]:
+    placement: dict[str, Any] = json.loads(feed._native.explain())["plan"]["placement"]
+    return placement
 
 
 def test_every_placement_gives_the_cpu_stream(files: Path) -> None:
@@ -83,9 +83,9 @@ def test_every_placement_gives_the_cpu_stream(files: Path) -> None:
         {"placement": "auto"},
         {"placement": "gpu", "policy": {"name": "fixed_split", "parameters": {"gpu": 5}}},
     ):
-        made = loader(files, **options)
-        assert epochs(made) == expected
-        assert placed(made)["decoded"] > 0
+        feed = loader(files, **options)
+        assert epochs(feed) == expected
+        assert placed(feed)["decoded"] > 0
 
 
 def test_a_state_goes_on_at_another_place(files: Path) -> None:
@@ -100,11 +100,11 @@ def test_a_state_goes_on_at_another_place(files: Path) -> None:
 
 
 def test_knobs_and_settings(files: Path) -> None:
-    made = loader(files, placement="gpu")
-    epochs(made, 1)
-    settings = made.export_settings()
+    feed = loader(files, placement="gpu")
+    epochs(feed, 1)
+    settings = feed.export_settings()
     assert settings["knobs"]["decode_on_gpu"] == 16
-    assert made.stats().to_json()["limits"]["augment_on_gpu"] == [0, 16]
+    assert feed.stats().to_json()["limits"]["augment_on_gpu"] == [0, 16]
     settings["knobs"]["decode_on_gpu"] = 3
     again = loader(files, placement="gpu", settings=settings)
     epochs(again, 1)
@@ -115,10 +115,10 @@ def test_knobs_and_settings(files: Path) -> None:
 def test_a_lost_device_is_told_once(files: Path) -> None:
     expected = epochs(loader(files))
     _core._allow_host_device(1 << 30, 100_000, launches=7)
-    made = loader(files, placement="gpu")
-    with pytest.warns(RuntimeWarning, match="the host device was lost") as told:
-        assert epochs(made) == expected
-    assert len(told) == 1
+    feed = loader(files, placement="gpu")
+    with pytest.warns(RuntimeWarning, match="the host device was lost") as messages:
+        assert epochs(feed) == expected
+    assert len(messages) == 1
 
 
 def test_less_memory_is_fewer_at_once_and_none_the_cpu(files: Path) -> None:
@@ -131,27 +131,27 @@ def test_less_memory_is_fewer_at_once_and_none_the_cpu(files: Path) -> None:
     del small
     _core._allow_host_device(9 << 20, 100_000)
     none = loader(files, placement="gpu")
-    with pytest.warns(RuntimeWarning, match="the CPU decodes all, and host nothing") as told:
+    with pytest.warns(RuntimeWarning, match="the CPU decodes all, and host nothing") as messages:
         assert epochs(none) == expected
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_the_device_is_metered(files: Path) -> None:
-    made = loader(files, placement="gpu")
-    epochs(made)
-    counted = made.stats().device
+    feed = loader(files, placement="gpu")
+    epochs(feed)
+    counted = feed.stats().device
     assert counted.launches > 0
     assert min(counted.bytes_in, counted.bytes_out) > 0
     assert min(counted.copy_s, counted.kernel_s) > 0
     assert loader(files).stats().device.launches == 0
 
 
-def decide(made: drapps.Loader, enough: Callable[[dict[str, int]], bool]) -> dict[str, int]:
+def decide(feed: drapps.Loader, enough: Callable[[dict[str, int]], bool]) -> dict[str, int]:
     """Epochs until the knobs stand where they are to be, and where they stand then."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        epochs(made, 1)
-        knobs: dict[str, int] = made.export_settings()["knobs"]
+        epochs(feed, 1)
+        knobs: dict[str, int] = feed.export_settings()["knobs"]
         if enough(knobs):
             break
     return knobs
@@ -160,31 +160,31 @@ def decide(made: drapps.Loader, enough: Callable[[dict[str, int]], bool]) -> dic
 def test_thresholds_move_samples_to_the_device_and_back(files: Path) -> None:
     here = {"name": "rule", "parameters": {"gpu_high": 0, "cpu_low": 1, "cpu_high": 1}}
     there = {"name": "rule", "parameters": {"cpu_high": 0, "gpu_low": 1}}
-    made = loader(files, placement="gpu", policy=here)
+    feed = loader(files, placement="gpu", policy=here)
     expected = epochs(loader(files), 1)[0]
-    fewer = decide(made, lambda knobs: max(knobs["decode_on_gpu"], knobs["augment_on_gpu"]) < 15)
+    fewer = decide(feed, lambda knobs: max(knobs["decode_on_gpu"], knobs["augment_on_gpu"]) < 15)
     assert max(fewer["decode_on_gpu"], fewer["augment_on_gpu"]) < 15
-    made.policy = there
-    more = decide(made, lambda knobs: knobs["decode_on_gpu"] > fewer["decode_on_gpu"])
+    feed.policy = there
+    more = decide(feed, lambda knobs: knobs["decode_on_gpu"] > fewer["decode_on_gpu"])
     assert more["decode_on_gpu"] > fewer["decode_on_gpu"]
     assert more["augment_on_gpu"] > fewer["augment_on_gpu"]
-    assert "on accelerators" in str(made.explain().decisions)
-    made.set_epoch(0)
-    assert epochs(made, 1)[0] == expected
+    assert "on accelerators" in str(feed.explain().decisions)
+    feed.set_epoch(0)
+    assert epochs(feed, 1)[0] == expected
 
 
 def test_a_trace_has_what_the_device_did_and_replays(files: Path, tmp_path: Path) -> None:
     path = tmp_path / "placed.trace"
-    made = loader(files, placement="gpu", policy="rule")
-    with made.record(path):
+    feed = loader(files, placement="gpu", policy="rule")
+    with feed.record(path):
         end = time.monotonic() + 2
         while time.monotonic() < end:
-            epochs(made, 1)
+            epochs(feed, 1)
     seen = [each for each in trace.open(path) if isinstance(each, trace.Decision)]
     last = seen[-1].observation
     for name in ("launches", "bytes_in", "bytes_out", "copy", "kernel"):
         assert last[f"device.{name}"] > 0
-    counted = made.stats().device
+    counted = feed.stats().device
     assert last["device.launches"] <= counted.launches
     assert last["device.kernel"] <= counted.kernel_s * 1e9
     done = trace.replay(path)
@@ -200,9 +200,9 @@ def test_colours_and_erasures_are_made_there(files: Path) -> None:
         )
         return described.on_error("replace").batch(8, device="host", **options)
 
-    made = pipeline(placement="gpu")
-    assert epochs(made) == epochs(pipeline())
-    assert placed(made)["augmented"] > 0
+    feed = pipeline(placement="gpu")
+    assert epochs(feed) == epochs(pipeline())
+    assert placed(feed)["augmented"] > 0
 
 
 @pytest.mark.parametrize(
@@ -216,20 +216,20 @@ def test_later_resizes_are_made_there(
     files: Path, pipeline: Callable[[drapps.Pipeline], drapps.Pipeline]
 ) -> None:
     described = pipeline(drapps.image_folder(files)).on_error("replace")
-    made = described.batch(8, device="host", placement="gpu")
-    assert epochs(made) == epochs(described.batch(8))
-    assert placed(made)["augmented"] > 0
+    feed = described.batch(8, device="host", placement="gpu")
+    assert epochs(feed) == epochs(described.batch(8))
+    assert placed(feed)["augmented"] > 0
 
 
 def test_without_a_device(files: Path) -> None:
     with pytest.raises(PipelineError, match=r'placement="gpu" cannot be: .*"tpu:0" is none'):
         next(iter(loader(files, placement="gpu", device="tpu:0")))
-    made = loader(files, placement="auto", device="tpu:0")
+    feed = loader(files, placement="auto", device="tpu:0")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert epochs(made, 1) == epochs(loader(files), 1)
-    assert '"tpu:0" is none' in placed(made)["unused"]
-    assert 'all on the CPU: device "tpu:0" is none' in str(made.explain())
+        assert epochs(feed, 1) == epochs(loader(files), 1)
+    assert '"tpu:0" is none' in placed(feed)["unused"]
+    assert 'all on the CPU: device "tpu:0" is none' in str(feed.explain())
 
 
 def test_arguments(files: Path) -> None:
@@ -240,17 +240,17 @@ def test_arguments(files: Path) -> None:
 
 
 def test_a_child_goes_on_by_itself(files: Path) -> None:
-    made = loader(files, placement="gpu")
-    expected = epochs(made, 2)[1]
-    iterator = iter(made)
+    feed = loader(files, placement="gpu")
+    expected = epochs(feed, 2)[1]
+    iterator = iter(feed)
     next(iterator)
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
             _core._allow_host_device(1 << 30, 100_000)
-            made.set_epoch(1)
-            status = 0 if epochs(made, 1)[0] == expected else 2
+            feed.set_epoch(1)
+            status = 0 if epochs(feed, 1)[0] == expected else 2
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -264,9 +264,9 @@ from drapps import _core
 
 _core._allow_host_device(1 << 30, 100_000)
 pipeline = drapps.image_folder(sys.argv[1]).decode().random_resized_crop(24).on_error("replace")
-made = pipeline.batch(8, placement="gpu", device="host")
-list(made)
-iterator = iter(made)
+feed = pipeline.batch(8, placement="gpu", device="host")
+list(feed)
+iterator = iter(feed)
 next(iterator)
 print("under way")
 """
@@ -289,13 +289,13 @@ def test_in_the_place_of_torchs_loader(files: Path, monkeypatch: pytest.MonkeyPa
     chain = transforms.Compose([transforms.RandomResizedCrop(24), transforms.ToTensor()])
     dataset = datasets.ImageFolder(str(files), chain)
 
-    def made(**options: Any) -> list[Any]:
+    def images_of(**options: Any) -> list[Any]:
         options |= {"num_workers": 2, "seed": 5, "on_error": "replace", "shuffle": True}
         both = drapps.torch.DataLoader(dataset, 8, **options)
         return [images for _ in range(3) for images, _ in both]
 
     for placement in ("gpu", "auto"):
-        pairs = zip(made(placement=placement), made(), strict=True)
+        pairs = zip(images_of(placement=placement), images_of(), strict=True)
         assert all(torch.equal(one, other) for one, other in pairs)
     plain = drapps.torch.DataLoader([1, 2], placement="gpu")
     with pytest.raises(PipelineError, match="runs Python code because"):

@@ -26,18 +26,18 @@ def native(**options):
 def test_auto_is_the_default_where_nothing_has_passed_its_gate():
     loader = native(policy="auto")
     assert loader.policy == "auto"
-    said = loader.explain()
-    assert said.decisions.policy == "initial"
-    assert "auto is initial here: no other policy has passed its gate" in str(said)
+    report = loader.explain()
+    assert report.decisions.policy == "initial"
+    assert "auto is initial here: no other policy has passed its gate" in str(report)
     assert "auto" not in str(native().explain())
 
 
 def test_auto_is_trials_for_worker_processes():
     loader = DataLoader(Squares(), 4, num_workers=1, policy="auto")
     assert [batch.tolist() for batch in loader] == [[0, 1, 4, 9], [16, 25, 36, 49]]
-    said = loader.explain()
-    assert said.decisions.policy == "trials"
-    assert "auto is trials here" in str(said)
+    report = loader.explain()
+    assert report.decisions.policy == "trials"
+    assert "auto is trials here" in str(report)
 
 
 def test_auto_takes_a_policy_that_has_passed_under_the_judge(monkeypatch):
@@ -45,9 +45,9 @@ def test_auto_takes_a_policy_that_has_passed_under_the_judge(monkeypatch):
     monkeypatch.setattr(policy, "PASSED", {"threads": passed})
     assert policy.chosen("auto", "threads") == {**passed, "judge": True}
     assert policy.chosen("auto", "processes") == "trials"
-    said = native(policy="auto").explain()
-    assert said.decisions.policy == "hill_climb"
-    assert "hill_climb has passed its gate, and has a judge" in str(said)
+    report = native(policy="auto").explain()
+    assert report.decisions.policy == "hill_climb"
+    assert "hill_climb has passed its gate, and has a judge" in str(report)
 
 
 def test_another_policy_may_follow_auto_and_auto_another():

@@ -146,7 +146,7 @@ def test_texts_of_documentation(recipe, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "made", "said"),
+    ("name", "files", "message"),
     [
         ("resnet50_cifar10", [], "has neither data_batch_1 nor a folder of pictures per class"),
         ("resnet50_cifar10", ["data_batch_1"], "is no batch of CIFAR-10"),
@@ -157,14 +157,14 @@ def test_texts_of_documentation(recipe, tmp_path, capsys):
         ("documentation_text", [], "is no folder with *.txt or *.md"),
     ],
 )
-def test_what_is_missing_is_said(recipe, tmp_path, monkeypatch, name, made, said):
+def test_what_is_missing_is_said(recipe, tmp_path, monkeypatch, name, files, message):
     module = recipe(name)
     folder = tmp_path / "mine"
-    for each in made:
+    for each in files:
         folder.mkdir(exist_ok=True)
         (folder / each).write_bytes(b"no such thing")
     monkeypatch.setattr(sys, "argv", [f"{name}.py", str(folder), *QUICK])
-    with pytest.raises(SystemExit, match=rf"^{name}\.py: .*{re.escape(said)}") as ended:
+    with pytest.raises(SystemExit, match=rf"^{name}\.py: .*{re.escape(message)}") as ended:
         module.run(module.main)
     assert str(folder) in str(ended.value)
 

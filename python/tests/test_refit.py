@@ -42,17 +42,17 @@ def runs(tmp_path_factory):
 
 
 def test_what_a_sample_takes_is_found_again(runs):
-    found = refitted([runs / "one.trace"])
-    assert found.world["decode"]["cpu"] == pytest.approx(SAMPLE, rel=0.1)
-    assert found.world["cores"]["count"] == 8
-    assert found.spread < 0.3
-    assert len(found.residuals) >= 2
-    low, high = found.ranges["workers"]
+    fit = refitted([runs / "one.trace"])
+    assert fit.world["decode"]["cpu"] == pytest.approx(SAMPLE, rel=0.1)
+    assert fit.world["cores"]["count"] == 8
+    assert fit.spread < 0.3
+    assert len(fit.residuals) >= 2
+    low, high = fit.ranges["workers"]
     assert low < high
-    text = "\n".join(found.lines())
+    text = "\n".join(fit.lines())
     assert "the simulator was refitted to" in text
     assert "covered: " in text
-    assert json.loads(json.dumps(found.to_json()))["covered"]["workers"] == [low, high]
+    assert json.loads(json.dumps(fit.to_json()))["covered"]["workers"] == [low, high]
 
 
 def test_runs_that_say_nothing_of_the_loader_are_refused(tmp_path):
@@ -69,9 +69,9 @@ def test_a_policy_is_trained_on_machines_like_the_recorded_one(runs, tmp_path, c
     out = tmp_path / "refitted.json"
     words = ["train-policy", "--from", str(runs), "--learner", "ppo", *SMALL, "-o", str(out)]
     assert main(words) == 0
-    said = capsys.readouterr().out
-    assert "the simulator was refitted to" in said
-    assert "512 decisions from each of 1 seeds" in said
+    output = capsys.readouterr().out
+    assert "the simulator was refitted to" in output
+    assert "512 decisions from each of 1 seeds" in output
     card = json.loads(out.read_text())["card"]
     assert card["trained_on"] == "random simulated machines"
     assert card["options"]["world"] == card["simulator"]["world"]
@@ -81,9 +81,9 @@ def test_a_policy_is_trained_on_machines_like_the_recorded_one(runs, tmp_path, c
 def test_who_learns_from_runs_says_what_they_make_of_the_simulator_too(runs, tmp_path, capsys):
     words = ["train-policy", "--from", str(runs), "--learner", "bcq", *SMALL]
     assert main(words) == 0
-    said = capsys.readouterr().out
-    assert "the simulator was refitted to" in said
-    assert "recorded runs, " in said
+    output = capsys.readouterr().out
+    assert "the simulator was refitted to" in output
+    assert "recorded runs, " in output
     record(tmp_path / "idle.trace", photos(0.5))
     assert main(["train-policy", "--from", str(tmp_path), "--learner", "bcq", *SMALL]) == 0
     assert "the simulator cannot be refitted" in capsys.readouterr().out

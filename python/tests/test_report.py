@@ -67,9 +67,9 @@ def loader(photos):
 
 
 def test_an_explanation_of_native_code(loader):
-    told = loader.explain()
-    assert isinstance(told, Explanation)
-    plan = told.plan
+    report = loader.explain()
+    assert isinstance(report, Explanation)
+    plan = report.plan
     assert (plan.path, plan["path"], plan.weights) == ("native", "native", "share")
     assert plan.reasons is None
     assert plan.settings == loader.export_settings()
@@ -77,9 +77,9 @@ def test_an_explanation_of_native_code(loader):
     assert [column.name for column in plan.columns][:2] == ["image", "label"]
     assert (plan.columns[0].dtype, plan.columns[0].row_shape) == ("float32", [3, 32, 32])
     assert plan.batch_bytes >= 4 * plan.columns[0].row_bytes
-    assert told.forms["jpeg_index"]["samples"] > 0
-    assert (told.decisions.policy, told.decisions.last_move) == ("hill_climb", None)
-    assert told.decisions.totals["moves"] == 0
+    assert report.forms["jpeg_index"]["samples"] > 0
+    assert (report.decisions.policy, report.decisions.last_move) == ("hill_climb", None)
+    assert report.decisions.totals["moves"] == 0
 
 
 def test_it_is_json(loader):
@@ -105,10 +105,10 @@ def test_an_explanation_is_a_page(loader):
 
 def test_an_explanation_of_python_code():
     torch_front = pytest.importorskip("drapps.torch")
-    told = torch_front.DataLoader([1, 2]).explain()
-    assert (told.plan.path, told.plan.stages, told.plan.settings) == ("python", None, None)
-    assert "stages" not in told.plan
-    assert str(told).startswith(f"runs       Python code, because {told.plan.reasons[0]}")
+    report = torch_front.DataLoader([1, 2]).explain()
+    assert (report.plan.path, report.plan.stages, report.plan.settings) == ("python", None, None)
+    assert "stages" not in report.plan
+    assert str(report).startswith(f"runs       Python code, because {report.plan.reasons[0]}")
 
 
 def entry(**fields):
@@ -124,16 +124,16 @@ def test_the_log_says_what_moved_last():
     totals = {"decisions": 3, "moves": 1, "held": 1}
     log = {"policy": "trials", "status": "stopped", "stop_reason": "a fault", "totals": totals}
     log["entries"] = [moved, held, remark]
-    told = Explanation.from_json({"plan": plan, "forms": {}, "decisions": log})
-    assert told.decisions.last_move == moved
+    report = Explanation.from_json({"plan": plan, "forms": {}, "decisions": log})
+    assert report.decisions.last_move == moved
     assert (remark.moved, remark.pid, remark.knob) == (False, 7, None)
-    page = str(told).splitlines()
+    page = str(report).splitlines()
     assert page[-2:] == [
         "policy     trials, stopped, a fault; decisions: 3, moves: 1, held: 1",
         "last move  2.5 s  workers 4 -> 3: tries 4 -> 3",
     ]
     assert "short of   few workers" in page
-    assert str(told.decisions).splitlines()[2:] == [
+    assert str(report.decisions).splitlines()[2:] == [
         "2.5 s  tries (held back: cooling down)",
         "2.5 s  a process has ended",
     ]

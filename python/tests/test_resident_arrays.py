@@ -44,13 +44,13 @@ def loader(on_device: bool, **options: Any) -> drapps.Loader:
     return mixed(drapps.arrays(arrays(), pictures="image")).batch(32, **where, **options)
 
 
-def epoch(made: drapps.Loader) -> list[dict[str, Any]]:
-    return [{name: np.array(part) for name, part in batch.numpy().items()} for batch in made]
+def epoch(loader: drapps.Loader) -> list[dict[str, Any]]:
+    return [{name: np.array(part) for name, part in batch.numpy().items()} for batch in loader]
 
 
-def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
-    assert len(found) == len(expected) > 0
-    for one, other in zip(found, expected, strict=True):
+def same(batches: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    assert len(batches) == len(expected) > 0
+    for one, other in zip(batches, expected, strict=True):
         assert one.keys() == other.keys()
         for name in one:
             np.testing.assert_array_equal(one[name], other[name], name)
@@ -99,10 +99,10 @@ def test_mixing_needs_whole_labels_that_are_classes() -> None:
 
 def test_a_label_that_was_overwritten_is_an_error() -> None:
     columns = arrays()
-    made = drapps.arrays(columns, pictures="image").mixup(num_classes=7).batch(ROWS)
+    loader = drapps.arrays(columns, pictures="image").mixup(num_classes=7).batch(ROWS)
     columns["label"][4] = 9
     with pytest.raises(drapps.SampleError, match="the label is 9, and num_classes is 7") as raised:
-        next(iter(made))
+        next(iter(loader))
     assert raised.value.index == 4
 
 
@@ -119,16 +119,16 @@ def test_tensors_lie_where_the_batch_does() -> None:
     torch = pytest.importorskip("torch")
     expected = epoch(loader(False))
     for passed in (loader(True).torch(), loader(True).torch("cpu")):
-        found = [{name: part.numpy() for name, part in each.items()} for each in passed]
-        same(found, expected)
+        batches = [{name: part.numpy() for name, part in each.items()} for each in passed]
+        same(batches, expected)
     assert torch.is_tensor(next(loader(True).torch())["image"])
 
 
 def test_numpy_says_that_it_cannot_read_a_batch_on_a_gpu() -> None:
     expected = np.array(next(iter(loader(False)))["image"])
     _core._allow_host_device(64 << 20, 0, host_reads=False)
-    made = loader(True)
-    batch = next(iter(made))
+    feed = loader(True)
+    batch = next(iter(feed))
     image = batch["image"]
     assert image.__dlpack_device__() == (2, 0)
     for read in (np.asarray, np.array, lambda each: each.__array__()):
@@ -197,25 +197,25 @@ from drapps import _core
 _core._allow_host_device(64 << 20, 2_000_000)
 arrays = {"image": np.zeros((150, 20, 18, 3), np.uint8), "label": np.zeros(150, np.int16)}
 described = drapps.arrays(arrays, pictures="image").flip()
-made = described.batch(8, device="host", device_memory="32MB")
+loader = described.batch(8, device="host", device_memory="32MB")
 state = sys.argv[1]
 if state == "before the first batch":
-    iterator = iter(made)
+    iterator = iter(loader)
 elif state == "under way":
-    iterator = iter(made)
+    iterator = iter(loader)
     next(iterator)
 elif state == "batches held":
-    held = [batch for batch, _ in zip(made, range(4))]
+    held = [batch for batch, _ in zip(loader, range(4))]
 elif state == "tensors held":
     import torch
 
-    held = [tensors for tensors, _ in zip(made.torch(), range(4))]
+    held = [tensors for tensors, _ in zip(loader.torch(), range(4))]
 elif state == "taken by another thread":
     other = described.batch(8, device="host", device_memory="32MB")
     threading.Thread(target=lambda: [list(other) for _ in range(10_000)], daemon=True).start()
-    next(iter(made))
+    next(iter(loader))
 elif state == "an error":
-    next(iter(made))
+    next(iter(loader))
     print("ended")
     raise SystemExit(3)
 print("ended")

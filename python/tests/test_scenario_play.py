@@ -57,12 +57,12 @@ NAMES = [pytest.param(n, marks=() if n in ALWAYS else pytest.mark.full) for n in
 def test_the_stream_of_a_scenario_is_that_of_a_plain_run(name):
     scenario = load(name)
     seconds = 3.0 if "sleeping" in name else 1.5
-    found = play(scenario, seconds=seconds, checksums=BATCHES)
-    if found.skipped:
-        pytest.skip(found.skipped)
+    outcome = play(scenario, seconds=seconds, checksums=BATCHES)
+    if outcome.skipped:
+        pytest.skip(outcome.skipped)
     sums = plain(scenario.lasting(seconds))
-    assert len(found.checksums) >= 1
-    assert found.checksums == sums[: len(found.checksums)]
+    assert len(outcome.checksums) >= 1
+    assert outcome.checksums == sums[: len(outcome.checksums)]
 
 
 def small(text, seconds=1.0):
@@ -74,32 +74,32 @@ def test_each_segment_is_measured_under_every_kind_of_loader():
     scenario = small("consumer: {step: 0.01}\nevents: [{at: 0.5, storage: {latency: 0.001}}]")
     held = {"workers": 1, "io_depth": 32}
     for loader in (Drapps("hill_climb"), Drapps(settings=held), Stock(1)):
-        found = play(scenario, loader)
-        assert [(each.begin, each.end) for each in found.segments] == [(0, 0.5), (0.5, 1)]
-        assert [each.key for each in found.segments] == [scenario.key(0), scenario.key(1)]
-        for each in found.segments:
+        outcome = play(scenario, loader)
+        assert [(each.begin, each.end) for each in outcome.segments] == [(0, 0.5), (0.5, 1)]
+        assert [each.key for each in outcome.segments] == [scenario.key(0), scenario.key(1)]
+        for each in outcome.segments:
             assert 0 < each.rate < 4 / 0.01
             assert 0 < each.stall_share <= 1
             assert each.cpu_per_sample > 0
-        assert len(found.rates) == 2
-        assert found.label == loader.label
-        for _, knobs in found.knobs if loader == Drapps(settings=held) else ():
+        assert len(outcome.rates) == 2
+        assert outcome.label == loader.label
+        for _, knobs in outcome.knobs if loader == Drapps(settings=held) else ():
             assert held.items() <= knobs.items()
 
 
 @pytest.mark.full
 def test_a_segment_alone_is_played_for_as_long_as_asked_for():
     scenario = small("events: [{at: 0.5, storage: {latency: 0.05}}]")
-    found = play(scenario, segment=1, seconds=0.7)
-    assert [each.end for each in found.segments] == [0.7]
-    assert found.segments[0].key == scenario.key(1)
+    outcome = play(scenario, segment=1, seconds=0.7)
+    assert [each.end for each in outcome.segments] == [0.7]
+    assert outcome.segments[0].key == scenario.key(1)
 
 
 def test_a_run_is_recorded_and_its_decisions_come_out_again(tmp_path):
-    found = play("quick", trace=tmp_path / "run.trace")
-    assert found.trace == str(tmp_path / "run.trace")
-    assert found.decisions
-    again = trace.replay(found.trace)
+    outcome = play("quick", trace=tmp_path / "run.trace")
+    assert outcome.trace == str(tmp_path / "run.trace")
+    assert outcome.decisions
+    again = trace.replay(outcome.trace)
     assert again.decisions == again.equal > 0
 
 
@@ -110,12 +110,12 @@ def test_an_event_at_a_sample_comes_when_that_is_taken():
         f"name: a\nabout: b\n{text}\nseconds: 1\nevents: [{{at: {{sample: 100}}, pictures: 2}}]",
         "a",
     )
-    found = play(scenario, checksums=BATCHES)
-    first, second = found.segments
+    outcome = play(scenario, checksums=BATCHES)
+    first, second = outcome.segments
     assert first.end == second.begin
     assert first.end >= 25 * 0.01
     assert first.rate * first.end == pytest.approx(100, abs=8)
-    assert [Path(root).name for root in found.photos] == ["64x48x8-1", "91x68x8-1"]
+    assert [Path(root).name for root in outcome.photos] == ["64x48x8-1", "91x68x8-1"]
     never = play(replace(scenario, seconds=0.1))
     assert len(never.segments) == 1
 
@@ -169,9 +169,9 @@ def test_what_the_player_cannot_play_is_an_error_that_says_why(photos, tmp_path)
 
 @pytest.mark.full
 def test_pictures_of_ones_own_are_loaded(photos):
-    found = play("quick", seconds=0.5, photos=photos)
-    assert found.photos == [str(photos)]
-    assert found.segments[0].rate > 0
+    outcome = play("quick", seconds=0.5, photos=photos)
+    assert outcome.photos == [str(photos)]
+    assert outcome.segments[0].rate > 0
 
 
 def test_pictures_are_never_overwritten(tmp_path, monkeypatch):
@@ -192,9 +192,9 @@ def test_pictures_are_never_overwritten(tmp_path, monkeypatch):
 
 def test_the_command_writes_result_page_and_trace_into_a_new_folder(tmp_path):
     out = tmp_path / "out"
-    status, found = answer("play", "quick", "--seconds", "1", "--out", str(out))
+    status, report = answer("play", "quick", "--seconds", "1", "--out", str(out))
     assert status == 0
-    assert [each["number"] for each in found["segments"]] == [0, 1, 2]
+    assert [each["number"] for each in report["segments"]] == [0, 1, 2]
     assert sorted(path.name for path in out.iterdir()) == ["page.html", "run.json", "run.trace"]
     again = run("play", "quick", "--out", str(out))
     assert again.returncode == 1
@@ -202,9 +202,9 @@ def test_the_command_writes_result_page_and_trace_into_a_new_folder(tmp_path):
 
 
 def test_the_command_lists_checks_and_refuses(tmp_path):
-    status, found = answer("play", "--list")
+    status, listing = answer("play", "--list")
     assert status == 0
-    assert [each["name"] for each in found["scenarios"]] == list(shipped())
+    assert [each["name"] for each in listing["scenarios"]] == list(shipped())
     (tmp_path / "a.yaml").write_text("name: a\nspeed: 1\n")
     bad = run("play", str(tmp_path / "a.yaml"), "--check")
     assert bad.returncode == 1

@@ -32,10 +32,10 @@ def below(pid):
         fields = fields_of(int(entry.name))
         if fields:
             children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found = [pid]
-    for each in found:
-        found += children.get(each, [])
-    return found[1:]
+    pids = [pid]
+    for each in pids:
+        pids += children.get(each, [])
+    return pids[1:]
 
 
 def fields_of(pid):
@@ -182,15 +182,15 @@ def unified(tmp_path, monkeypatch, controllers):
     (tmp_path / "proc").mkdir()
     (tmp_path / "mountinfo").rename(tmp_path / "proc/mountinfo")
     (tmp_path / "cgroup-list").rename(tmp_path / "proc/cgroup")
-    made = cgroup._made
+    original = cgroup._new_folder
 
     def make(folder):
-        made(folder)
+        original(folder)
         for file in controllers.get(folder.parent.name, ()):
             (folder / file).write_text("max")
         return folder
 
-    monkeypatch.setattr(cgroup, "_made", make)
+    monkeypatch.setattr(cgroup, "_new_folder", make)
     return own
 
 
@@ -220,7 +220,7 @@ def test_a_scenario_that_needs_a_cgroup_is_skipped_where_none_may_be_made(tmp_pa
 
     monkeypatch.setattr(runner, "Cgroup", none)
     (tmp_path / "half.yaml").write_text(LONG + "quota: 50%\n")
-    found = play(tmp_path / "half.yaml")
-    assert found.skipped == "not here"
-    assert found.segments == ()
-    assert str(found).endswith("skipped: not here")
+    outcome = play(tmp_path / "half.yaml")
+    assert outcome.skipped == "not here"
+    assert outcome.segments == ()
+    assert str(outcome).endswith("skipped: not here")

@@ -14,10 +14,10 @@ from drapps.scenario.result import SegmentResult
 
 def steps(*rows):
     """Steps of (end, wait, samples)."""
-    made = Steps()
+    series = Steps()
     for row in rows:
-        made.add(*row)
-    return made
+        series.add(*row)
+    return series
 
 
 def even(seconds, period, samples, wait=0.0):
@@ -26,18 +26,18 @@ def even(seconds, period, samples, wait=0.0):
 
 
 def test_a_rate_counts_a_step_over_the_time_that_it_took():
-    made = steps((1.0, 0.2, 10), (2.0, 0.4, 30), (4.0, 1.0, 40))
-    whole = measure(made, 0, 4)
+    series = steps((1.0, 0.2, 10), (2.0, 0.4, 30), (4.0, 1.0, 40))
+    whole = measure(series, 0, 4)
     assert whole.rate == pytest.approx(20)
     assert whole.stall_share == pytest.approx(1.6 / 4)
     # Half of the first step and half of the second.
-    assert measure(made, 0.5, 1.5).rate == pytest.approx(5 + 15)
-    assert measure(made, 2, 3).rate == pytest.approx(20)
+    assert measure(series, 0.5, 1.5).rate == pytest.approx(5 + 15)
+    assert measure(series, 2, 3).rate == pytest.approx(20)
 
 
 def test_a_stretch_has_the_waits_of_the_steps_that_end_in_it():
-    made = steps(*even(2, 0.1, 1, wait=0.01), (2.2, 0.15, 1), (2.4, 0.1, 1))
-    first, second = measure(made, 0, 2.1), measure(made, 2.1, 3)
+    series = steps(*even(2, 0.1, 1, wait=0.01), (2.2, 0.15, 1), (2.4, 0.1, 1))
+    first, second = measure(series, 0, 2.1), measure(series, 2.1, 3)
     assert first.stall_share == pytest.approx(0.1)
     assert first.p95_wait == pytest.approx(0.01)
     assert second.stall_share == pytest.approx(0.25 / 0.4)
@@ -55,10 +55,10 @@ def test_a_stretch_without_a_step_is_all_stall():
 
 def test_the_best_is_reached_where_a_window_of_two_seconds_is_as_fast():
     slow, fast = even(3, 0.1, 10), even(7, 0.1, 20)
-    made = steps(*slow, *((3 + end, wait, samples) for end, wait, samples in fast))
-    assert measure(made, 0, 10).time_to_best == pytest.approx(3.0)
-    assert measure(made, 3, 10).time_to_best == 0
-    assert measure(made, 0, 1.9).time_to_best is None
+    series = steps(*slow, *((3 + end, wait, samples) for end, wait, samples in fast))
+    assert measure(series, 0, 10).time_to_best == pytest.approx(3.0)
+    assert measure(series, 3, 10).time_to_best == 0
+    assert measure(series, 0, 1.9).time_to_best is None
     # 96 % of the best is reached when 0.2 s of the window are as slow as that; bins are 0.5 s.
     dip = steps(*even(4, 0.1, 20), (4.4, 0.4, 20), *((4.4 + e, w, s) for e, w, s in fast))
     assert measure(dip, 0, 11).time_to_best == 0
@@ -116,8 +116,8 @@ def test_the_page_needs_nothing_and_plots_what_moved():
     assert len(drawings) == 2
     for drawing in drawings:
         ET.fromstring("<svg" + drawing.split("</svg>")[0] + "</svg>")
-    for said in ("Knob: workers", "io_depth at 8", "a &lt;name&gt;", "no &lt;right&gt;", "10.0%"):
-        assert said in text
+    for words in ("Knob: workers", "io_depth at 8", "a &lt;name&gt;", "no &lt;right&gt;", "10.0%"):
+        assert words in text
 
 
 def test_a_result_is_kept_as_json_and_comes_back(tmp_path):

@@ -71,9 +71,9 @@ def test_a_pickle_of_a_shared_list_outlives_its_process():
         return [pickle.dumps(shared)]
 
     (sent,) = sent_by_a_process_that_has_ended(send)
-    found = pickle.loads(sent)
-    assert type(found) is list
-    assert found == [*ITEMS[:3], "own", *ITEMS[4:]]
+    items = pickle.loads(sent)
+    assert type(items) is list
+    assert items == [*ITEMS[:3], "own", *ITEMS[4:]]
 
 
 class Holder(data.Dataset):

@@ -72,7 +72,7 @@ def test_the_same_run_again_is_the_same():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"knobs": {"worker": 2}}, "there is no knob worker"),
         ({"knobs": {"processes": 2}}, "this plant has no knob processes"),
@@ -80,13 +80,13 @@ def test_the_same_run_again_is_the_same():
         ({"policy": "fastest"}, "there is no policy"),
     ],
 )
-def test_what_is_wrong_is_named(options, said):
-    with pytest.raises(drapps.PipelineError, match=said):
+def test_what_is_wrong_is_named(options, message):
+    with pytest.raises(drapps.PipelineError, match=message):
         simulated("h100", **options)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("cores: {number: 2}", "cores.number: there is no such key here; there are count"),
         ("cores: {count: -2}", "cores.count: must be a number from 0.05 to 4096, not '-2'"),
@@ -95,12 +95,12 @@ def test_what_is_wrong_is_named(options, said):
         ("sources: {cores.count: mine}", "sources.cores.count: there is no such key here"),
     ],
 )
-def test_a_machine_file_that_is_wrong_is_refused_by_line_and_key(tmp_path, text, said):
+def test_a_machine_file_that_is_wrong_is_refused_by_line_and_key(tmp_path, text, message):
     file = tmp_path / "machine.yaml"
     file.write_text(text)
     with pytest.raises(drapps.PipelineError) as error:
         simulation.load(file)
-    assert f"{file}:1: {said}" in str(error.value)
+    assert f"{file}:1: {message}" in str(error.value)
 
 
 def test_numbers_without_a_source_are_assumed():
@@ -113,9 +113,9 @@ def test_a_scenario_may_bring_its_machine(tmp_path, capsys):
     file = tmp_path / "mine.yaml"
     file.write_text(TRAINED + "machine: {name: mine, cores: {count: 3}}\n")
     assert main(["simulate", str(file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["machine"] == "mine"
-    assert found["segments"][0]["cores"] <= 3
+    report = json.loads(capsys.readouterr().out)
+    assert report["machine"] == "mine"
+    assert report["segments"][0]["cores"] <= 3
     with pytest.raises(drapps.PipelineError, match="machine: is for drapps simulate alone"):
         scenario.load(file)
 
@@ -132,18 +132,18 @@ def test_the_command_answers_what_if(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["simulate"], "a SCENARIO is missing"),
         (["simulate", "bandwidth-falls"], "--machine M is missing"),
         (["simulate", "bandwidth-falls", "--machine", "h100", "--set", "io_depth"], "no knob and"),
     ],
 )
-def test_wrong_use_of_the_command_is_said(words, said, capsys):
+def test_wrong_use_of_the_command_is_said(words, message, capsys):
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_machine_that_is_not_there_is_named(capsys):

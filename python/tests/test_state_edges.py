@@ -91,11 +91,11 @@ def folder(photos, torchvision):
 
 def rows(batches):
     """Everything in some batches as one list per sample, whatever the batches."""
-    told = []
+    items = []
     for batch in batches:
         parts = batch if isinstance(batch, (list, tuple)) else [batch]
-        told += [tuple(part[i].flatten().tolist() for part in parts) for i in range(len(parts[0]))]
-    return [repr(each) for each in told]
+        items += [tuple(part[i].flatten().tolist() for part in parts) for i in range(len(parts[0]))]
+    return [repr(each) for each in items]
 
 
 @pytest.mark.parametrize(("order", "persistent"), cells(SAMPLERS, [False, True]))
@@ -103,15 +103,15 @@ def test_a_state_of_every_point_goes_on_as_the_run_that_was_not_stopped(make, or
     if make.lifts and order == "stateful":
         pytest.skip("not lifted")
     loader = make(order, persistent_workers=persistent)
-    states, told = [loader.state_dict()], []
+    states, epochs = [loader.state_dict()], []
     for _ in range(2):
         iterator = iter(loader)
         states.append(loader.state_dict())
-        told.append([])
+        epochs.append([])
         for batch in iterator:
-            told[-1].append(rows([batch]))
+            epochs[-1].append(rows([batch]))
             states.append(loader.state_dict())
-    points = len(told[0]) + 1
+    points = len(epochs[0]) + 1
     for number, state in enumerate(states):
         passed, within = divmod(max(number - 1, 0), points)
         if within == points - 1:  # the end of a pass is the beginning of the next
@@ -120,10 +120,10 @@ def test_a_state_of_every_point_goes_on_as_the_run_that_was_not_stopped(make, or
             continue
         again = make(order, persistent_workers=persistent)
         again.load_state_dict(json.loads(json.dumps(state)))
-        found = [rows(again) for _ in range(passed, 2)]
-        wanted = [list(itertools.chain(*told[passed][within:]))]
-        wanted += [list(itertools.chain(*batches)) for batches in told[passed + 1 :]]
-        assert found == wanted, (number, passed, within)
+        rest = [rows(again) for _ in range(passed, 2)]
+        wanted = [list(itertools.chain(*epochs[passed][within:]))]
+        wanted += [list(itertools.chain(*batches)) for batches in epochs[passed + 1 :]]
+        assert rest == wanted, (number, passed, within)
 
 
 @pytest.mark.parametrize(("order", "batch_size"), cells(SAMPLERS, [3, 7]))
@@ -137,17 +137,17 @@ def test_the_rest_is_the_same_at_another_batch_size(make, order, batch_size):
     rest = rows(iterator)
     again = make(order, batch_size)
     again.load_state_dict(state)
-    found = rows(again)
-    assert found == rest
+    samples = rows(again)
+    assert samples == rest
 
 
 def test_a_run_that_seeds_torch_for_each_epoch_is_the_same_from_any_of_them(make):
     def run(first):
-        loader, told = make(generator=None), []
+        loader, epochs = make(generator=None), []
         for epoch in range(first, 3):
             torch.manual_seed(epoch)
-            told.append(rows(loader))
-        return told
+            epochs.append(rows(loader))
+        return epochs
 
     whole = run(0)
     assert run(1) == whole[1:]

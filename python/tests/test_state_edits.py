@@ -116,8 +116,8 @@ def test_an_edit_is_refused_by_the_name_of_its_field(case, point, photos, torchv
                 list(again)
             except drapps.StateError as error:
                 refused += 1
-                told = (str(path[0]), "another order", "the state lacks its ")
-                if not any(words in str(error) for words in told):
+                phrases = (str(path[0]), "another order", "the state lacks its ")
+                if not any(words in str(error) for words in phrases):
                     wrong.append((path, edit, error))
             except Exception as error:
                 wrong.append((path, edit, error))

@@ -18,12 +18,12 @@ from python.tests.stats_parts import ROOMY, parts_of, risen_only, run, smallest
 STEPS = 6  # of an epoch of the 21 photos
 
 
-def made(photos, **options):
+def loader_of(photos, **options):
     return drapps.image_folder(photos).random_resized_crop(32).flip().batch(4, **options)
 
 
 def test_before_the_first_pass_nothing_is_counted(photos):
-    stats = made(photos).stats()
+    stats = loader_of(photos).stats()
     assert (stats.batches, stats.samples, stats.failed_samples, stats.ready_batches) == (0,) * 4
     consumer = stats.consumer
     assert (consumer.passes, consumer.helped_s, consumer.between_s) == (0, 0.0, 0.0)
@@ -38,7 +38,7 @@ def test_before_the_first_pass_nothing_is_counted(photos):
 
 
 def test_two_epochs_are_counted(photos):
-    other, loader = made(photos), made(photos)
+    other, loader = loader_of(photos), loader_of(photos)
     run(other)
     before = other.stats().storage  # of all loaders of files in the process
     run(loader, epochs=2)
@@ -65,7 +65,7 @@ def test_two_epochs_are_counted(photos):
 
 
 def test_a_distribution_adds_up(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     run(loader)
     service = loader.stats().lanes["prepare"].service_s
     assert isinstance(service, Distribution)
@@ -89,7 +89,7 @@ def test_failed_samples_are_counted(own_photos):
 
 
 def test_attributes_and_keys_say_the_same_and_it_is_json(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     run(loader)
     stats = loader.stats()
     assert isinstance(stats, Stats)
@@ -108,7 +108,7 @@ def test_attributes_and_keys_say_the_same_and_it_is_json(photos):
 
 
 def test_it_prints_as_a_page(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     named = {line.split()[0] for line in str(loader.stats()).splitlines()}
     assert named == {"delivered", "step", "stall", "workers", "storage"}
     run(loader)
@@ -143,7 +143,7 @@ def test_the_slowest_sample_is_named_with_its_stage(own_photos):
 
 
 def test_the_accounts_of_threads_sum_to_their_time_and_never_go_back(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     before: dict[str, float] = {}
     for _ in range(4):
         for _ in loader:
@@ -161,7 +161,7 @@ def test_the_accounts_of_threads_sum_to_their_time_and_never_go_back(photos):
 
 
 def test_time_between_passes_is_part_of_no_step(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     begun = time.monotonic()
     run(loader)
     time.sleep(0.3)
@@ -232,7 +232,7 @@ def test_who_takes_batches_ahead_marks_the_steps_outside(photos):
 
 
 def test_what_comes_next_is_known(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     run(loader)
     iterator = iter(loader)
     next(iterator)
@@ -246,7 +246,7 @@ def test_what_comes_next_is_known(photos):
 
 
 def test_a_child_of_a_fork_counts_for_itself(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     run(loader)
     iterator = iter(loader)
     next(iterator)

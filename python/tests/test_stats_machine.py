@@ -15,7 +15,7 @@ import drapps.trace
 from drapps.report import MachineStats, MeterReading
 
 
-def made(photos):
+def loader_of(photos):
     return drapps.image_folder(photos).random_resized_crop(32).flip().batch(4)
 
 
@@ -28,7 +28,7 @@ def until(look, wanted, seconds=60):
 
 
 def test_every_reading_has_a_unit_and_a_source_and_no_negative_value(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     for _ in loader:
         pass
     machine = loader.stats().machine
@@ -48,7 +48,7 @@ def test_every_reading_has_a_unit_and_a_source_and_no_negative_value(photos):
 
 @pytest.mark.skipif(not os.access("/proc/meminfo", os.R_OK), reason="there is no /proc/meminfo")
 def test_memory_is_that_of_the_machine(photos):
-    machine = made(photos).stats().machine
+    machine = loader_of(photos).stats().machine
     total = int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) * 1024
     assert machine.value("memory.total") == total
     assert 0 < machine.value("memory.available") <= total
@@ -58,7 +58,7 @@ def test_memory_is_that_of_the_machine(photos):
 
 @pytest.mark.skipif(not os.access("/proc/stat", os.R_OK), reason="there is no /proc/stat")
 def test_the_cores_are_those_of_the_process(photos):
-    loader = made(photos)
+    loader = loader_of(photos)
     machine = until(
         lambda: loader.stats().machine, lambda seen: seen.value("cpu.use_mean") is not None
     )
@@ -90,7 +90,7 @@ def test_the_cpu_time_of_worker_processes_is_seen():
 
 
 def test_a_trace_has_what_the_meters_say(photos, tmp_path):
-    loader = made(photos)
+    loader = loader_of(photos)
     with loader.record(tmp_path / "a.trace"):
         end = time.monotonic() + 60
         while loader.explain().decisions.totals["decisions"] < 3 and time.monotonic() < end:
@@ -103,6 +103,6 @@ def test_a_trace_has_what_the_meters_say(photos, tmp_path):
     names = [name for name in fields if name.startswith("meter.") and ".valid." not in name]
     place = names.index("meter.memory.available")
     last = [entry for entry in trace if isinstance(entry, drapps.trace.Decision)][-1]
-    told = loader.stats().machine.value("memory.available") is not None
-    assert last.observation[f"meter.valid.{place // 64}"] >> place % 64 & 1 == told
-    assert (last.observation["meter.memory.available"] > 0) == told
+    valid = loader.stats().machine.value("memory.available") is not None
+    assert last.observation[f"meter.valid.{place // 64}"] >> place % 64 & 1 == valid
+    assert (last.observation["meter.memory.available"] > 0) == valid

@@ -27,13 +27,13 @@ def test_the_stream_is_that_of_the_files_and_the_storage_counts_them(photos):
     slow = drapps.emulate(
         latency=0.003, bandwidth=20e6, schedule={0.02: {"refuses": True}, 0.08: {"refuses": False}}
     )
-    found, loader = stream(drapps.image_folder(photos).on(slow))
-    assert np.array_equal(found, plain)
-    told = slow.stats()
-    assert told["reads"] == loader.dataset_size
-    assert (told["failures"], told["in_flight"]) == (0, 0)
-    assert told["bytes"] > 0
-    assert told["latency_p50_s"] >= 0.003
+    images, loader = stream(drapps.image_folder(photos).on(slow))
+    assert np.array_equal(images, plain)
+    stats = slow.stats()
+    assert stats["reads"] == loader.dataset_size
+    assert (stats["failures"], stats["in_flight"]) == (0, 0)
+    assert stats["bytes"] > 0
+    assert stats["latency_p50_s"] >= 0.003
 
 
 @pytest.mark.parametrize("outage", ["refuses", "stalls"])
@@ -51,13 +51,13 @@ def test_an_outage_is_an_error_of_the_sample_behind_the_deadline(photos, outage)
 def test_a_source_says_what_its_storage_is(photos):
     path = str(next(photos.glob("*/*")))
     source = file_source([path])
-    told = source.native().storage_identity()
-    assert (told["kind"], told["path"]) == ("files", path)
+    identity = source.native().storage_identity()
+    assert (identity["kind"], identity["path"]) == ("files", path)
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    assert told["mount"] in [mount[4] for mount in mounts]
-    assert told["filesystem"]
+    assert identity["mount"] in [mount[4] for mount in mounts]
+    assert identity["filesystem"]
     slow = drapps.emulate(latency=0.001)
-    assert source.on(slow).located().storage_identity() == told | {"kind": "emulated"}
+    assert source.on(slow).located().storage_identity() == identity | {"kind": "emulated"}
     assert slow.stats()["kind"] == "emulated"
     memory = memory_source([b"x"]).native().storage_identity()
     assert memory == {"kind": "memory", "path": "", "mount": "", "filesystem": "", "device": ""}

@@ -49,10 +49,10 @@ def test_a_folder_is_lifted_onto_its_storage(folder, photos, plain):
     assert report.dataset == "ImageFolder of 21 files on an emulated storage"
     reference = drapps.torch.DataLoader(folder(photos, plain), batch_size=4, shuffle=True, seed=5)
     assert same(whole(loader), whole(reference))
-    told = slow.stats()
-    assert told["reads"] == len(dataset)
-    assert told["bytes"] == file_bytes(dataset)
-    assert (told["failures"], told["in_flight"]) == (0, 0)
+    stats = slow.stats()
+    assert stats["reads"] == len(dataset)
+    assert stats["bytes"] == file_bytes(dataset)
+    assert (stats["failures"], stats["in_flight"]) == (0, 0)
 
 
 def test_what_is_refused_at_first_is_in_the_stream(folder, photos, plain):
@@ -103,9 +103,9 @@ def test_a_picture_is_that_of_the_plain_loader(torchvision, photos):
     loader = pickle.loads(pickle.dumps(slow.load_image))
     for path in sorted(photos.glob("*/*"))[:7]:
         expected = torchvision.datasets.folder.pil_loader(str(path))
-        found = loader(str(path))
-        assert (found.mode, found.size) == ("RGB", expected.size)
-        assert found.tobytes() == expected.tobytes()
+        picture = loader(str(path))
+        assert (picture.mode, picture.size) == ("RGB", expected.size)
+        assert picture.tobytes() == expected.tobytes()
     with pytest.raises(FileNotFoundError):
         loader(str(photos / "gone"))
 

@@ -29,9 +29,9 @@ def batches(make):
 
 @pytest.mark.parametrize("numbers", [0, 5, 5000])
 def test_a_storage_arrives_as_it_was_and_may_be_written_to(numbers):
-    found = batches(lambda index: torch.full((numbers,), float(index)).untyped_storage())
-    assert [type(each) for each in found] == [torch.UntypedStorage] * 4
-    for index, storage in enumerate(found):
+    storages = batches(lambda index: torch.full((numbers,), float(index)).untyped_storage())
+    assert [type(each) for each in storages] == [torch.UntypedStorage] * 4
+    for index, storage in enumerate(storages):
         values = torch.empty(0).set_(storage)
         assert values.tolist() == [index] * numbers
         values.add_(1)
@@ -46,15 +46,15 @@ def test_tensors_that_lie_in_a_storage_lie_in_it_afterwards(numbers, order):
         return [parts[i] for i in order]
 
     for index, sent in enumerate(batches(make)):
-        found = dict(zip(order, sent, strict=True))
-        assert found[0].tolist() == [number + index for number in range(numbers)]
-        found[0].zero_()
-        assert not any(found[1])
-        assert not found[2].any()
+        pieces = dict(zip(order, sent, strict=True))
+        assert pieces[0].tolist() == [number + index for number in range(numbers)]
+        pieces[0].zero_()
+        assert not any(pieces[1])
+        assert not pieces[2].any()
 
 
 def test_a_small_part_of_a_tensor_that_is_sent_whole_stays_a_part_of_it():
-    found = batches(lambda index: [whole := torch.full((6000,), index), whole[:2]])
-    for whole, part in found:
+    pairs = batches(lambda index: [whole := torch.full((6000,), index), whole[:2]])
+    for whole, part in pairs:
         whole.fill_(-1)
         assert part.tolist() == [-1, -1]

@@ -62,9 +62,9 @@ def passes(kind, dataset, workers):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_they_give_what_they_give_under_torchs_loader(library, workers):
     make, _ = library
-    found = passes(DataLoader, make(), workers)
-    assert found == passes(data.DataLoader, make(), workers)
-    assert sorted(i for batch, _ in found[0] for i in batch) == list(range(SAMPLES))
+    epochs = passes(DataLoader, make(), workers)
+    assert epochs == passes(data.DataLoader, make(), workers)
+    assert sorted(i for batch, _ in epochs[0] for i in batch) == list(range(SAMPLES))
 
 
 @pytest.mark.parametrize("name", ["mosaic", "lit"])

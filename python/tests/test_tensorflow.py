@@ -27,10 +27,10 @@ def test_batches_are_the_loaders(photos):
     ours = list(pipeline(photos).batch(5).numpy())
     theirs = list(dataset(pipeline(photos).batch(5)))
     assert len(ours) == len(theirs) == 5
-    for mine, found in zip(ours, theirs, strict=True):
-        assert mine.keys() == found.keys()
+    for mine, tensors in zip(ours, theirs, strict=True):
+        assert mine.keys() == tensors.keys()
         for name, array in mine.items():
-            np.testing.assert_array_equal(array, found[name].numpy())
+            np.testing.assert_array_equal(array, tensors[name].numpy())
 
 
 def test_every_pass_takes_the_next_epoch(photos):
@@ -48,8 +48,8 @@ def test_the_spec_leaves_rows_open_only_where_a_batch_can_have_fewer(photos):
         image, label = data.element_spec
         assert image.shape[1:] == (16, 16, 3)
         assert (image.dtype, label.dtype) == (tf.float32, tf.int64)
-        for found in data:  # tf.data checks each element against the spec
-            assert found[0].shape[0] == found[1].shape[0]
+        for element in data:  # tf.data checks each element against the spec
+            assert element[0].shape[0] == element[1].shape[0]
         assert label.shape[0] == image.shape[0]
         return image.shape[0]
 
@@ -69,24 +69,24 @@ def test_tensors_have_the_dtype_that_was_asked_for(photos, dtype):
     [spec] = data.element_spec
     assert spec.dtype == tf.as_dtype(dtype)
     plain = dataset(pipeline(photos, "uint8").batch(7), ["image"])
-    for (found,), (levels,) in zip(data, plain, strict=True):
+    for (values,), (levels,) in zip(data, plain, strict=True):
         scaled = tf.cast(levels, tf.float32) / 255 if dtype != "uint8" else levels
-        np.testing.assert_array_equal(tf.cast(scaled, spec.dtype), found)
+        np.testing.assert_array_equal(tf.cast(scaled, spec.dtype), values)
 
 
 def test_memory_is_not_copied(photos):
-    made = []
+    arrays = []
 
     class Noted(drapps.Loader):
         def __iter__(self):
             for batch in drapps.Loader.__iter__(self):
-                made.append(np.asarray(batch["image"]))
+                arrays.append(np.asarray(batch["image"]))
                 yield batch
 
     loader = pipeline(photos).batch(7)
     loader.__class__ = Noted
     for step, (image,) in enumerate(dataset(loader, ["image"])):
-        made[step][0, 0, 0, 0] = 77.0
+        arrays[step][0, 0, 0, 0] = 77.0
         assert image[0, 0, 0, 0] == 77.0
 
 

@@ -24,10 +24,10 @@ def epochs(photos, count, batch=4):
 
 
 def model():
-    made = keras.Sequential([keras.layers.Input((8, 8, 3)), keras.layers.Flatten()])
-    made.add(keras.layers.Dense(3, activation="softmax"))
-    made.compile("sgd", "sparse_categorical_crossentropy")
-    return made
+    network = keras.Sequential([keras.layers.Input((8, 8, 3)), keras.layers.Flatten()])
+    network.add(keras.layers.Dense(3, activation="softmax"))
+    network.compile("sgd", "sparse_categorical_crossentropy")
+    return network
 
 
 class Noting(PyDataset):
@@ -105,11 +105,11 @@ def test_an_epoch_number_is_keras_own(photos):
 
 
 def test_evaluate_and_predict(photos):
-    made = model()
-    assert made.evaluate(PyDataset(loader_of(photos)), verbose=0) > 0
-    found = made.predict(PyDataset(loader_of(photos), ["image"]), verbose=0)
-    expected = [made.predict(image, verbose=0) for image, _ in epochs(photos, 1)[0]]
-    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-5)
+    network = model()
+    assert network.evaluate(PyDataset(loader_of(photos)), verbose=0) > 0
+    predictions = network.predict(PyDataset(loader_of(photos), ["image"]), verbose=0)
+    expected = [network.predict(image, verbose=0) for image, _ in epochs(photos, 1)[0]]
+    np.testing.assert_allclose(predictions, np.concatenate(expected), rtol=1e-5)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -24,7 +24,7 @@ def files(tmp_path_factory):
     turned[0x112] = 6
     paths = []
     for number in range(40):
-        made = picture(number, 41 + 7 * number % 83, 45 + 11 * number % 71)
+        image = picture(number, 41 + 7 * number % 83, 45 + 11 * number % 71)
         options = {
             "quality": 60 + number,
             "subsampling": number % 3,
@@ -32,15 +32,15 @@ def files(tmp_path_factory):
         }
         ending = "jpg"
         if number % 8 == 3:
-            made = made.convert("L")
+            image = image.convert("L")
         elif number % 8 == 5:
-            made = made.convert("CMYK")
+            image = image.convert("CMYK")
         elif number % 8 == 6:
             options["exif"] = turned
         elif number % 8 == 7:
-            made, ending, options = made.convert(("RGB", "P", "RGBA")[number % 3]), "png", {}
+            image, ending, options = image.convert(("RGB", "P", "RGBA")[number % 3]), "png", {}
         paths.append(f"{folder}/{number:02}.{ending}")
-        made.save(paths[-1], **options)
+        image.save(paths[-1], **options)
     return paths
 
 
@@ -85,9 +85,9 @@ def assert_lifted(data):
     lifted = lift(data)
     assert lifted.report, str(lifted.report)
     assert lifted.loader is not None
-    expected, found = list(data), list(lifted.dataset)
-    assert len(expected) == len(found)
-    for theirs, ours in zip(expected, found, strict=True):
+    expected, elements = list(data), list(lifted.dataset)
+    assert len(expected) == len(elements)
+    for theirs, ours in zip(expected, elements, strict=True):
         tf.nest.assert_same_structure(theirs, ours)
         for one, other in zip(tf.nest.flatten(theirs), tf.nest.flatten(ours), strict=True):
             assert one.shape == other.shape

@@ -247,7 +247,7 @@ def test_what_is_not_exact_is_left_to_the_library(gpt2):
 def test_damage_is_named(gpt2, tmp_path):
     path = tmp_path / "tokenizer.json"
     whole = gpt2.to_str()
-    for damaged, said in (
+    for damaged, message in (
         (whole[: len(whole) // 2], "ends in the middle"),
         ("", "ends in the middle"),
         ("[1, 2]", "no JSON object"),
@@ -255,7 +255,7 @@ def test_damage_is_named(gpt2, tmp_path):
         (whole.replace('"merges":[["', '"merges":[["zz'), "not in its vocabulary"),
     ):
         path.write_text(damaged)
-        with pytest.raises(drapps.PipelineError, match=said) as caught:
+        with pytest.raises(drapps.PipelineError, match=message) as caught:
             drapps.tokenizer(path)
         assert str(path) in str(caught.value)
     with pytest.raises(drapps.DataNotFoundError, match="no such file"):
@@ -269,16 +269,16 @@ def test_damage_is_named(gpt2, tmp_path):
 def test_threads_share_a_tokenizer(gpt2):
     ours = drapps.tokenizer(gpt2)
     wanted = ours.encode_batch(TEXTS, 1)
-    found = []
+    codes = []
     threads = [
-        threading.Thread(target=lambda: found.append(ours.encode_batch(TEXTS, 2))) for _ in range(4)
+        threading.Thread(target=lambda: codes.append(ours.encode_batch(TEXTS, 2))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4
-    for each in found:
+    assert len(codes) == 4
+    for each in codes:
         assert np.array_equal(each.ids, wanted.ids)
         assert np.array_equal(each.offsets, wanted.offsets)
 
@@ -288,5 +288,5 @@ def test_importing_drapps_loads_no_tokenizer():
         "import sys, drapps; drapps.tokenizer; "
         "print({'tokenizers', 'tiktoken', 'transformers'} & set(sys.modules))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "set()"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "set()"

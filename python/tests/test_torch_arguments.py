@@ -94,7 +94,7 @@ def test_a_wrong_argument_is_refused_by_its_name(datasets, name):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"num_workers": 1.0}, 'num_workers=1.0 must be a whole number of workers or "auto"'),
         ({"form": b"raw"}, "form=b'raw' must be a text"),
@@ -105,9 +105,9 @@ def test_a_wrong_argument_is_refused_by_its_name(datasets, name):
         ({"seed": 2**64}, "must be a whole number from 0 to 2**64 - 1"),
     ],
 )
-def test_what_is_wrong_is_said_in_the_users_words(datasets, options, said):
+def test_what_is_wrong_is_said_in_the_users_words(datasets, options, message):
     for data in datasets:
-        with pytest.raises(drapps.PipelineError, match=re.escape(said)):
+        with pytest.raises(drapps.PipelineError, match=re.escape(message)):
             drapps.torch.DataLoader(data, **options)
 
 
@@ -137,15 +137,15 @@ def test_a_budget_below_one_batch_is_refused_and_not_left_aside(datasets):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"timeout": 5}, "requires timeout == 0, and not timeout=5"),
         ({"num_workers": 1, "prefetch_factor": 0}, "prefetch_factor must be greater than 0"),
     ],
 )
-def test_what_stock_iterators_assert_is_said_lifted_or_not(datasets, options, said):
+def test_what_stock_iterators_assert_is_said_lifted_or_not(datasets, options, message):
     for data in datasets:
-        with pytest.raises(AssertionError, match=said):
+        with pytest.raises(AssertionError, match=message):
             iter(drapps.torch.DataLoader(data, **options))
 
 

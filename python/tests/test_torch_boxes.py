@@ -81,9 +81,9 @@ def same(left, right):
 
 def test_boxes_of_the_stock_loader(detection):
     expected = passes(data.DataLoader, detection, num_workers=2)
-    found = passes(drapps.torch.DataLoader, detection, num_workers=2, torch_order=True)
-    assert same(found, expected)
-    boxes = found[0][1][0]["boxes"]
+    epochs = passes(drapps.torch.DataLoader, detection, num_workers=2, torch_order=True)
+    assert same(epochs, expected)
+    boxes = epochs[0][1][0]["boxes"]
     assert type(boxes).__name__ == "BoundingBoxes" and boxes.canvas_size == (48, 64)
 
 

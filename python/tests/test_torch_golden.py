@@ -185,15 +185,15 @@ def test_random_crops_of_tensors_are_torchvisions(v2, interpolation, antialias):
     for position in range(200):
         height, width = (int(side) for side in draw.integers(8, 400, 2))
         pixels = draw.integers(0, 256, (height, width, 3), dtype=np.uint8)
-        made = _core.augment.run(chain.ops[0], pixels, seed=3, epoch=1, position=position)
+        output = _core.augment.run(chain.ops[0], pixels, seed=3, epoch=1, position=position)
         expected = v2.functional.resized_crop(
             v2.functional.to_image(Image.fromarray(pixels)),
-            *made["region"],
+            *output["region"],
             size=[56, 48],
             interpolation=mode,
             antialias=antialias,
         )
-        np.testing.assert_array_equal(made["pixels"].transpose(2, 0, 1), expected)
+        np.testing.assert_array_equal(output["pixels"].transpose(2, 0, 1), expected)
 
 
 def test_the_first_api_moves_tensors_too(photos, torchvision, v1):
@@ -260,13 +260,13 @@ def test_timm_resize_keep_ratio(v1, monkeypatch, longest, interpolation, p, area
     for position in range(25):
         height, width = (int(side) for side in draw.integers(20, 150, 2))
         pixels = draw.integers(0, 256, (height, width, 3), dtype=np.uint8)
-        made = _core.augment.run(op, pixels, seed=2, epoch=1, position=position)["pixels"]
+        output = _core.augment.run(op, pixels, seed=2, epoch=1, position=position)["pixels"]
         words = Drawn(2, 1, position, 1)
         for name, coin in (("scale", p[0]), ("aspect", p[1])):
             if coin == 0:  # timm draws nothing then, the op does
                 assert not words.draws.coin(getattr(keep, f"random_{name}_prob"))
         monkeypatch.setattr(timm, "random", words)
-        np.testing.assert_array_equal(made, np.asarray(keep(Image.fromarray(pixels))))
+        np.testing.assert_array_equal(output, np.asarray(keep(Image.fromarray(pixels))))
 
 
 def test_timm_keeps_the_ratio_of_files(photos, torchvision, v1):

@@ -113,9 +113,9 @@ def test_mixed_batches_of_a_pipeline_lie_on_the_device():
 
     for dtype in ("float32", "bfloat16", "float16"):
         pairs = zip(epochs(dtype, device_memory="64MB"), epochs(dtype), strict=True)
-        for (found, batch), (expected, _) in pairs:
+        for (tensors, batch), (expected, _) in pairs:
             assert batch["image"].device.type == "cuda"
-            assert all(torch.equal(found[name], expected[name]) for name in expected)
+            assert all(torch.equal(tensors[name], expected[name]) for name in expected)
 
 
 def test_memory_is_used_again_only_when_its_last_use_has_ended():
@@ -147,8 +147,8 @@ def test_a_native_loader_gives_tensors_on_the_device():
     def loader():
         return drapps.arrays({"x": np.arange(4000).reshape(1000, 4)}).batch(8)
 
-    found = [batch["x"].cpu() for batch in loader().torch("cuda")]
-    assert torch.equal(torch.cat(found), torch.cat([batch["x"] for batch in loader().torch()]))
+    parts = [batch["x"].cpu() for batch in loader().torch("cuda")]
+    assert torch.equal(torch.cat(parts), torch.cat([batch["x"] for batch in loader().torch()]))
 
 
 # A script, because what it defines belongs to __main__ and the device is in use before the loader.
@@ -235,9 +235,9 @@ def test_the_device_decodes_pillows_pixels():
     ]
     pixels = _core.decode_on_device("cuda:0", files)
     forms = _core.decode_on_device("cuda:0", [_core.transcode(data) for data in files])
-    for data, made, of_form in zip(files, pixels, forms, strict=True):
-        assert (made == pillow(data)).all()
-        assert (of_form == made).all()
+    for data, image, of_form in zip(files, pixels, forms, strict=True):
+        assert (image == pillow(data)).all()
+        assert (of_form == image).all()
 
 
 def test_what_the_device_decodes_is_what_the_cpu_does(photos):
@@ -248,8 +248,8 @@ def test_what_the_device_decodes_is_what_the_cpu_does(photos):
     def epochs(**options):
         pipeline = drapps.image_folder(photos).decode().random_resized_crop(56).flip()
         loader = pipeline.shuffle(seed=3).batch(4, **options)
-        made = [[np.array(batch["image"]) for batch in loader] for _ in range(3)]
-        return made, loader.explain().to_json()["plan"]["placement"]
+        passes = [[np.array(batch["image"]) for batch in loader] for _ in range(3)]
+        return passes, loader.explain().to_json()["plan"]["placement"]
 
     there, placed = epochs(placement="gpu", device="cuda:0")
     here, _ = epochs()

@@ -2,12 +2,9 @@
 
 import importlib
 import math
-import shutil
-import struct
-import zlib
 from collections import defaultdict
+from functools import partial
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -16,32 +13,19 @@ torch = pytest.importorskip("torch")
 from torch.utils import data  # noqa: E402
 
 import drapps.torch  # noqa: E402
-from python.tests.conftest import picture  # noqa: E402
+from python.tests.mask_files import (  # noqa: E402
+    COUNT,
+    assert_equal,
+    reason,
+    size_of,
+    wrap,
+    wrapped_voc,
+    write_pair,
+    write_voc,
+)
 from python.tests.test_stream_format import Draws  # noqa: E402
 
-COUNT = 11
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-def size_of(number):
-    return 70 + 13 * number % 41, 60 + 17 * number % 53
-
-
-def write_pair(number, image, mask, palette=True):
-    """A picture and a mask with rectangles of several classes, and 255 for nothing."""
-    height, width = size_of(number)
-    picture(number, height, width).save(image)
-    ids = np.full((height, width), 255, np.uint8)
-    draw = np.random.default_rng(number)
-    for label in range(6):
-        top, left = draw.integers(0, height - 9), draw.integers(0, width - 9)
-        ids[top : top + draw.integers(4, 40), left : left + draw.integers(4, 40)] = label
-    made = Image.fromarray(ids)
-    if palette:
-        made = made.convert("P")
-        made.putdata(ids.flatten().tolist())
-        made.putpalette([k * 7 % 256 for k in range(768)])
-    made.save(mask)
 
 
 @pytest.fixture(scope="module")
@@ -51,28 +35,12 @@ def tv_tensors(torchvision):
 
 @pytest.fixture(scope="module")
 def voc_root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("voc")
-    home = root / "VOCdevkit" / "VOC2012"
-    for folder in ("ImageSets/Segmentation", "JPEGImages", "SegmentationClass"):
-        (home / folder).mkdir(parents=True)
-    names = [f"2007_{number:06}" for number in range(COUNT)]
-    (home / "ImageSets/Segmentation/train.txt").write_text("\n".join(names))
-    for number, name in enumerate(names):
-        write_pair(number, home / f"JPEGImages/{name}.jpg", home / f"SegmentationClass/{name}.png")
-    return root
+    return write_voc(tmp_path_factory.mktemp("voc"))
 
 
 @pytest.fixture
 def voc(voc_root, torchvision):
-    def make(transforms, root=voc_root, **arguments):
-        dataset = torchvision.datasets.VOCSegmentation(root, transforms=transforms, **arguments)
-        return wrap(torchvision, dataset)
-
-    return make
-
-
-def wrap(torchvision, dataset):
-    return torchvision.datasets.wrap_dataset_for_transforms_v2(dataset)
+    return partial(wrapped_voc, torchvision, root=voc_root)
 
 
 CHAINS = {
@@ -139,23 +107,6 @@ CHAINS = {
         t.ToImage(),
     ],
 }
-
-
-def assert_equal(dataset, batch=4, **arguments):
-    mine = drapps.torch.DataLoader(dataset, batch, **arguments)
-    assert mine.lifted(), str(mine.lifted())
-    stock = data.DataLoader(dataset, batch, **arguments)
-    seen = 0
-    for found, expected in zip(mine, stock, strict=True):
-        assert type(found) is type(expected)
-        assert len(found) == len(expected) == 2
-        for one, other in zip(found, expected, strict=True):
-            assert type(one) is type(other) is torch.Tensor
-            assert one.dtype == other.dtype
-            assert one.shape == other.shape
-            assert int((one != other).sum()) == 0
-        seen += len(found[0])
-    return seen
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -246,7 +197,7 @@ def test_what_is_drawn_is_the_same_for_picture_and_mask(voc, v2, tv_tensors, for
             place = Draws(6, 0, position, 3)
             top, left = place.below(29 + 2 - 20 + 1), place.below(37 + 6 - 30 + 1)
             flips += flip
-            found = []
+            parts = []
             for part in sample:
                 part = functional.resized_crop(part, *rect, [29, 37])
                 part = functional.horizontal_flip(part) if flip else part
@@ -254,9 +205,9 @@ def test_what_is_drawn_is_the_same_for_picture_and_mask(voc, v2, tv_tensors, for
                     part, [3, 1], fill=255 if type(part) is tv_tensors.Mask else 0
                 )
                 part = functional.crop(part, top, left, 20, 30)
-                found.append(part if isinstance(part, torch.Tensor) else functional.to_image(part))
-            assert torch.equal(image, found[0])
-            assert torch.equal(mask, found[1])
+                parts.append(part if isinstance(part, torch.Tensor) else functional.to_image(part))
+            assert torch.equal(image, parts[0])
+            assert torch.equal(mask, parts[1])
             position += 1
     assert position == COUNT
     assert 0 < flips < COUNT
@@ -270,15 +221,9 @@ def test_state_and_workers(voc, v2):
     next(iterator)
     again = drapps.torch.DataLoader(dataset, 3, shuffle=True, seed=1)
     again.load_state_dict(loader.state_dict())
-    for found, other in zip(again, expected[1:], strict=True):
-        assert torch.equal(found[0], other[0])
-        assert torch.equal(found[1], other[1])
-
-
-def reason(dataset):
-    report = drapps.torch.DataLoader(dataset, 2).lifted()
-    assert not report
-    return report.reasons[0]
+    for pair, other in zip(again, expected[1:], strict=True):
+        assert torch.equal(pair[0], other[0])
+        assert torch.equal(pair[1], other[1])
 
 
 def test_what_is_not_lifted_is_named(voc, voc_root, v2, tv_tensors, torchvision):
@@ -315,107 +260,3 @@ def test_what_is_not_lifted_is_named(voc, voc_root, v2, tv_tensors, torchvision)
     patched = voc(v2.Compose(size))
     type(patched).__getitem__ = lambda *_: None
     assert "replaced" in reason(patched)
-
-
-@pytest.fixture
-def own_voc(voc_root, tmp_path):
-    return shutil.copytree(voc_root, tmp_path / "voc")
-
-
-def mask_file(root, number):
-    return root / f"VOCdevkit/VOC2012/SegmentationClass/2007_{number:06}.png"
-
-
-def test_masks_that_are_no_class_ids_stay_with_stock(voc, own_voc, v2):
-    chain = v2.Compose([v2.Resize((20, 20)), v2.ToImage()])
-    Image.new("RGB", size_of(0)[::-1]).save(mask_file(own_voc, 0))
-    assert "mode RGB" in reason(voc(chain, own_voc))
-    Image.new("1", size_of(0)[::-1]).save(mask_file(own_voc, 0))
-    assert "mode 1" in reason(voc(chain, own_voc))
-
-
-def gray_png(path, ids, depth):
-    """A gray PNG of `depth` bits, which Pillow does not write."""
-    height, width = ids.shape
-    bits = (ids[..., None] >> np.arange(depth - 1, -1, -1)) & 1
-    rows = np.packbits(bits.reshape(height, -1), axis=1)
-    raw = b"".join(b"\0" + row.tobytes() for row in rows)
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 0, 0, 0, 0)),
-        (b"IDAT", zlib.compress(raw)),
-        (b"IEND", b""),
-    ]
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n"
-        + b"".join(
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-            for kind, body in chunks
-        )
-    )
-
-
-def test_masks_of_fewer_bits_are_read_as_pillow_reads_them(voc, own_voc, v2):
-    draw = np.random.default_rng(0)
-    for number, bits in ((0, 1), (1, 2), (2, 4)):
-        ids = draw.integers(0, 2**bits, size_of(number), np.uint8)
-        mask = Image.fromarray(ids).convert("P")
-        mask.putdata(ids.flatten().tolist())
-        mask.putpalette([7, 8, 9] * 2**bits)
-        mask.save(mask_file(own_voc, number), bits=bits)
-    for number, bits in ((3, 2), (4, 4)):
-        gray_png(mask_file(own_voc, number), draw.integers(0, 2**bits, size_of(number)), bits)
-    dataset = voc(v2.Compose([v2.Resize((40, 44)), v2.ToImage()]), own_voc)
-    assert_equal(data.Subset(dataset, range(5)))
-    wide = mask_file(own_voc, 0)
-    Image.fromarray(np.zeros(size_of(0), np.uint16)).save(wide)
-    assert "mode I;16" in reason(dataset)
-
-
-def test_detection_is_named_and_runs_as_python_code(own_voc, torchvision, v2):
-    home = own_voc / "VOCdevkit/VOC2012"
-    (home / "ImageSets/Main").mkdir()
-    (home / "ImageSets/Main/train.txt").write_text("2007_000000\n2007_000001")
-    (home / "Annotations").mkdir()
-    box = "<bndbox><xmin>3</xmin><ymin>4</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>"
-    for number in range(2):
-        text = f"<annotation><object><name>dog</name>{box}</object></annotation>"
-        (home / f"Annotations/2007_{number:06}.xml").write_text(text)
-    chain = v2.Compose([v2.Resize((20, 20)), v2.ToImage()])
-    dataset = wrap(torchvision, torchvision.datasets.VOCDetection(own_voc, transforms=chain))
-    assert "VOCDetection, wrapped for v2" in reason(dataset)
-    loader = drapps.torch.DataLoader(dataset, 2, collate_fn=list)
-    assert "collate_fn" in loader.lifted().reasons[0]
-    ((first, second),) = loader
-    assert [type(image).__name__ for image, _ in (first, second)] == ["Image", "Image"]
-    assert first[1]["boxes"].canvas_size == (20, 20)
-
-
-def test_a_mask_of_another_size_or_a_bad_one_is_a_bad_sample(voc, own_voc, v2):
-    chain = v2.Compose([v2.CenterCrop((20, 20)), v2.ToImage()])
-    Image.new("L", (9, 9)).save(mask_file(own_voc, 1))
-    mask_file(own_voc, 4).write_bytes(mask_file(own_voc, 4).read_bytes()[:60])
-    mask_file(own_voc, 6).unlink()
-    loader = drapps.torch.DataLoader(voc(chain, own_voc), 1)
-    assert loader.lifted()
-    iterator = iter(loader)
-    messages = []
-    for index in range(COUNT):
-        if index not in (1, 4, 6):
-            next(iterator)
-            continue
-        with pytest.raises(drapps.SampleError) as caught:
-            next(iterator)
-        assert caught.value.index == index
-        assert caught.value.path == str(mask_file(own_voc, index))
-        messages.append(caught.value.message)
-    assert "make them equal" in messages[0]
-    skipping = drapps.torch.DataLoader(voc(chain, own_voc), 4, on_error="skip")
-    assert sum(len(masks) for _, masks in skipping) == COUNT - 3
-
-
-def test_orientation_is_ignored_on_both_sides(voc, own_voc, v2):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    turned = own_voc / "VOCdevkit/VOC2012/JPEGImages/2007_000002.jpg"
-    picture(2, *size_of(2)).save(turned, exif=exif)
-    assert_equal(voc(v2.Compose([v2.Resize((33, 21)), v2.ToImage()]), own_voc))

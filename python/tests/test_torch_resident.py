@@ -74,13 +74,13 @@ def test_without_memory_the_cpu_makes_the_batches(monkeypatch, memory):
     full = loader(dataset, True)
     with pytest.warns(
         RuntimeWarning, match="the CPU makes the batches: .* has no .* bytes"
-    ) as told:
+    ) as messages:
         for epoch in range(2):
             plain = loader(dataset, False)
             for each in (full, plain):
                 each.set_epoch(epoch)
             same(list(full), list(plain))
-    assert len(told) == 1
+    assert len(messages) == 1
     assert full.stats().device.launches == 0
 
 
@@ -94,9 +94,9 @@ def test_a_lost_device_is_an_error_of_each_batch():
         except drapps.SampleError as raised:
             return raised.stage, raised.code
 
-    found = [error() for _ in range(5)]
-    assert found.count(("deliver", "device lost")) >= 3
-    assert set(found) <= {None, ("deliver", "device lost")}
+    errors = [error() for _ in range(5)]
+    assert errors.count(("deliver", "device lost")) >= 3
+    assert set(errors) <= {None, ("deliver", "device lost")}
 
 
 def test_the_arrays_are_read_once():
@@ -121,10 +121,10 @@ def test_a_state_goes_on_on_the_other(first):
     expected = list(loader(dataset, False))
     begun = loader(dataset, first)
     batches = iter(begun)
-    found = [next(batches), next(batches)]
+    head = [next(batches), next(batches)]
     resumed = loader(dataset, not first)
     resumed.load_state_dict(begun.state_dict())
-    same(found + list(resumed), expected)
+    same(head + list(resumed), expected)
 
 
 def test_what_cannot_live_there_is_refused():

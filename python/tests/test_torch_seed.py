@@ -112,9 +112,9 @@ def test_without_workers_the_state_of_the_caller_is_the_callers():
     loader = DataLoader(Drawn(), 4, seed=3)
     for _ in loader:
         pass
-    found = random.random(), np.random.rand()
+    numbers = random.random(), np.random.rand()
     seeded(1)
-    assert found == (random.random(), np.random.rand())
+    assert numbers == (random.random(), np.random.rand())
 
 
 @pytest.mark.parametrize(
@@ -159,5 +159,5 @@ def test_in_torch_order_it_is_not_used(workers):
 
     loader = DataLoader(Drawn(), seed=3, torch_order=True, num_workers=workers)
     assert "seed is not used" in loader.lifted().notes
-    found = order(DataLoader, seed=3, torch_order=True)
-    assert torch.equal(found, order(data.DataLoader))
+    indices = order(DataLoader, seed=3, torch_order=True)
+    assert torch.equal(indices, order(data.DataLoader))

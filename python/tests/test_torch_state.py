@@ -51,10 +51,10 @@ for kind in kinds:
         loader = build(photos, kind)
         assert loader.lifted()
         loader.load_state_dict(state)
-        found = list(loader)
+        rest = list(loader)
         wanted = batches[taken:]
-        assert len(found) == len(wanted), (kind, taken, len(found), len(wanted))
-        for one, other in zip(found, wanted):
+        assert len(rest) == len(wanted), (kind, taken, len(rest), len(wanted))
+        for one, other in zip(rest, wanted):
             assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1]), (kind, taken)
     print("identical", kind)
 """

@@ -116,20 +116,20 @@ def test_what_was_recorded_reads_back(recorded):
     assert began.config == {"name": "random_raw"}
     assert not began.frozen and not began.stopped
     assert isinstance(ended, trace.Ended)
-    made = decisions(recorded)
-    assert ended.decisions == len(made) > 5
+    log = decisions(recorded)
+    assert ended.decisions == len(log) > 5
     assert [entry.policy for entry in entries if isinstance(entry, trace.PolicySwapped)] == [
         "hill_climb"
     ]
     assert any(isinstance(entry, trace.PassBegan) for entry in entries)
-    assert {field.name for field in read.fields} == set(made[0].observation)
-    times = [decision.time for decision in made]
+    assert {field.name for field in read.fields} == set(log[0].observation)
+    times = [decision.time for decision in log]
     assert times == sorted(times) and 0 <= times[0] < times[-1] < 60
-    for before, after in pairwise(made):
+    for before, after in pairwise(log):
         assert before.applied == after.before
         assert before.observation["batches"] <= after.observation["batches"]
-    assert made[0].why == "random"
-    assert "workers" in made[0].before and "weight.decode" in made[0].proposed
+    assert log[0].why == "random"
+    assert "workers" in log[0].before and "weight.decode" in log[0].proposed
 
 
 def test_nothing_is_overwritten_and_one_recording_runs_at_a_time(photos, tmp_path):
@@ -216,10 +216,10 @@ FULL = """
         loader.explain()
         batches = sum(1 for _ in loader)
         recording.stop()
-    said = [str(each.message) for each in caught if each.category is RuntimeWarning]
+    messages = [str(each.message) for each in caught if each.category is RuntimeWarning]
     log = loader.explain().decisions.to_json()["entries"]
     noted = [each["why"] for each in log if "recording" in (each["why"] or "")]
-    print(json.dumps([said, batches, noted]))
+    print(json.dumps([messages, batches, noted]))
 """
 
 
@@ -238,8 +238,8 @@ def test_a_full_disk_ends_the_recording_with_one_warning(kind, photos, tmp_path)
         env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stderr
-    said, batches, noted = json.loads(done.stdout.splitlines()[-1])
-    assert len(said) == 1 and "File too large" in said[0] and str(path) in said[0]
+    messages, batches, noted = json.loads(done.stdout.splitlines()[-1])
+    assert len(messages) == 1 and "File too large" in messages[0] and str(path) in messages[0]
     assert batches > 0
     assert len(noted) <= 1  # older entries fall out of the log
     read = trace.open(path)
@@ -300,8 +300,8 @@ def test_show(recorded):
     assert done.returncode == 0, done.stderr
     assert "random_raw, then hill_climb" in done.stdout
     assert "slowest stage" in done.stdout
-    status, said = answer("trace", "show", recorded)
-    assert (status, said["decisions"], said["note"]) == (0, len(decisions(recorded)), "")
+    status, summary = answer("trace", "show", recorded)
+    assert (status, summary["decisions"], summary["note"]) == (0, len(decisions(recorded)), "")
     assert run("trace", "show", recorded, "--quiet").stdout == ""
 
 
@@ -314,15 +314,15 @@ def test_show_says_that_a_file_was_cut_off(recorded, tmp_path):
 
 def test_export_as_csv(recorded, tmp_path):
     out = tmp_path / "run.csv"
-    status, said = answer("trace", "export", recorded, "--format", "csv", "-o", out)
-    assert (status, said["bytes"]) == (0, out.stat().st_size)
+    status, report = answer("trace", "export", recorded, "--format", "csv", "-o", out)
+    assert (status, report["bytes"]) == (0, out.stat().st_size)
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    made = decisions(recorded)
-    assert said["decisions"] == len(rows) == len(made)
-    assert int(rows[-1]["samples"]) == made[-1].observation["samples"]
-    assert int(rows[-1]["applied.workers"]) == made[-1].applied["workers"]
-    assert rows[0]["why"] == made[0].why
+    log = decisions(recorded)
+    assert report["decisions"] == len(rows) == len(log)
+    assert int(rows[-1]["samples"]) == log[-1].observation["samples"]
+    assert int(rows[-1]["applied.workers"]) == log[-1].applied["workers"]
+    assert rows[0]["why"] == log[0].why
     again = run("trace", "export", recorded, "--format", "csv", "-o", out)
     assert again.returncode == 1 and "File exists" in again.stderr
 
@@ -348,8 +348,8 @@ def test_replay_command(recorded, tmp_path):
     path = tmp_path / "trials.trace"
     with loader.record(path):
         run_for(loader, 2)
-    status, said = answer("trace", "replay", path)
-    assert status == 0 and said["equal"] == said["decisions"] > 0
+    status, report = answer("trace", "replay", path)
+    assert status == 0 and report["equal"] == report["decisions"] > 0
 
 
 def test_wrong_use_of_the_commands(recorded, tmp_path):

@@ -51,20 +51,20 @@ def test_the_command_writes_a_policy_with_a_card(trained, capsys):
 
 def test_the_same_words_train_the_same_policy(trained, capsys):
     assert main([*WORDS, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     card = json.loads(trained.read_text())["card"]
-    assert [each["validation"] for each in told["card"]["seeds"]] == [
+    assert [each["validation"] for each in report["card"]["seeds"]] == [
         each["validation"] for each in card["seeds"]
     ]
-    assert "weights" not in told["card"]["seeds"][0]
+    assert "weights" not in report["card"]["seeds"][0]
 
 
 def test_the_answer_shows_each_seeds_curve(capsys):
     assert main(WORDS) == 0
-    said = capsys.readouterr().out
-    assert "1024 decisions from each of 2 seeds" in said
-    assert "seed 2:" in said
-    assert "the best on validation machines is seed" in said
+    output = capsys.readouterr().out
+    assert "1024 decisions from each of 2 seeds" in output
+    assert "seed 2:" in output
+    assert "the best on validation machines is seed" in output
 
 
 def test_a_training_goes_on_from_its_checkpoints_to_the_same_weights(tmp_path):
@@ -101,16 +101,16 @@ def test_an_interrupted_training_leaves_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--set", "hidden=1000"], "hidden of a training must be"),
         (["--set", "layers=3"], "a training has no option layers"),
         (["--reward-weights", "1", "2", "3", "4", "5"], "up to four numbers"),
     ],
 )
-def test_options_that_cannot_be_are_named(words, said, capsys):
+def test_options_that_cannot_be_are_named(words, message, capsys):
     assert main(["train-policy", "--decisions", "10", "--seeds", "1", *words]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_loader_runs_it_from_its_file_and_yields_the_same(trained):
@@ -156,9 +156,9 @@ def test_a_recorded_run_comes_out_again_at_every_simd_level(trained, tmp_path):
         decide(loader, 3)
         loader.policy = learned
         decide(loader, 3)
-    made = [each for each in trace.open(tmp_path / "run.trace") if isinstance(each, trace.Decision)]
-    assert any(each.why.startswith("drawn: ") and "probability" in each.why for each in made)
-    assert any("network moves" in each.why or "looks better" in each.why for each in made)
+    log = [each for each in trace.open(tmp_path / "run.trace") if isinstance(each, trace.Decision)]
+    assert any(each.why.startswith("drawn: ") and "probability" in each.why for each in log)
+    assert any("network moves" in each.why or "looks better" in each.why for each in log)
     for level in ("avx512", "portable"):
         done = subprocess.run(
             [sys.executable, "-m", "drapps", "trace", "replay", tmp_path / "run.trace", "--json"],
@@ -166,8 +166,8 @@ def test_a_recorded_run_comes_out_again_at_every_simd_level(trained, tmp_path):
             stdout=subprocess.PIPE,
             check=True,
         )
-        told = json.loads(done.stdout)
-        assert told["equal"] == told["decisions"] == len(made) > 2
+        report = json.loads(done.stdout)
+        assert report["equal"] == report["decisions"] == len(log) > 2
 
 
 @pytest.fixture(scope="module")
@@ -190,15 +190,15 @@ def recorded(tmp_path_factory):
 
 
 def test_a_simulated_run_is_recorded_as_a_live_one(recorded, capsys):
-    made = [
+    log = [
         each
         for each in trace.open(recorded / "simulated.trace")
         if isinstance(each, trace.Decision)
     ]
-    assert len(made) > 50
-    assert all(each.why.startswith("drawn: ") for each in made)
+    assert len(log) > 50
+    assert all(each.why.startswith("drawn: ") for each in log)
     assert main(["trace", "replay", str(recorded / "simulated.trace")]) == 0
-    assert f"{len(made)} of {len(made)} decisions" in capsys.readouterr().out
+    assert f"{len(log)} of {len(log)} decisions" in capsys.readouterr().out
     words = ["simulate", "bandwidth-falls", "--machine", "h100", "--seconds", "5"]
     assert main([*words, "--record", str(recorded / "simulated.trace")]) == 1
     assert "simulated.trace" in capsys.readouterr().err
@@ -214,10 +214,10 @@ def test_a_policy_learns_from_recorded_runs_and_says_what_they_do_not_say(
     words = ["train-policy", "--from", str(recorded), "--learner", learner, "--seeds", "1"]
     words += ["--decisions", "16384", "--validation", "1", "--set", "hidden=8"]
     assert main([*words, "-o", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "steps of 2 recorded runs" in said
-    assert "never moved, so it stays as it is" in said
-    assert "out of the data's support" in said
+    output = capsys.readouterr().out
+    assert "steps of 2 recorded runs" in output
+    assert "never moved, so it stays as it is" in output
+    assert "out of the data's support" in output
     written = json.loads(file.read_text())
     assert written["name"] == learner
     assert written["card"]["trained_on"] == "recorded runs"
@@ -290,14 +290,14 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path):
 def test_weights_that_were_tampered_with_are_refused(trained):
     written = json.loads(trained.read_text())
     weights = bytearray(base64.b64decode(written["weights"]))
-    for change, said in [
+    for change, message in [
         (weights[:-30], "truncated"),
         (weights.replace(b"consumer.stall", b"consumer.stale"), "which this version does not have"),
         (weights[:-20] + b"\0" + weights[-19:], "damaged"),
         (pickle.dumps([1]), "no weights of a learned policy"),
     ]:
         policy = {"name": "ppo", "weights": base64.b64encode(bytes(change)).decode()}
-        with pytest.raises(drapps.PipelineError, match=said):
+        with pytest.raises(drapps.PipelineError, match=message):
             native(policy=policy)
 
 
@@ -305,22 +305,22 @@ def test_the_gate_refuses_what_has_learnt_nothing_and_writes_why(trained, tmp_pa
     out = tmp_path / "checked.json"
     words = ["policy", "check", str(trained), "--cases", "2", "--seed", "1", "4"]
     assert main([*words, "-o", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "does not pass the gate" in said
-    assert "2 seeds, and 5 are asked for" in said
+    output = capsys.readouterr().out
+    assert "does not pass the gate" in output
+    assert "2 seeds, and 5 are asked for" in output
     checked = json.loads(out.read_text())
     assert checked["weights"] == json.loads(trained.read_text())["weights"]
-    found = checked["card"]["gate"]
-    assert found["passed"] is False
-    assert found["drawn_from"] == [1, 4]
+    verdict = checked["card"]["gate"]
+    assert verdict["passed"] is False
+    assert verdict["drawn_from"] == [1, 4]
     card = checked["card"]
-    assert found["weights"] == {
+    assert verdict["weights"] == {
         str(each["seed"]): sha256(base64.b64decode(each["weights"])).hexdigest()
         for each in card["seeds"]
     }
-    assert "are worse by more than 3 points" in said
-    assert set(found["sets"]) == set(gate.SETS)
-    for each in found["sets"].values():
+    assert "are worse by more than 3 points" in output
+    assert set(verdict["sets"]) == set(gate.SETS)
+    for each in verdict["sets"].values():
         assert each["runs"] == 4
         assert set(each["seeds"]) == {"1", "2"}
         assert {"tuned static", "default", "oracle", "hill_climb", "seed 1"} <= set(each["means"])
@@ -334,8 +334,8 @@ def verdict_of(learned: float, worst: float = 0.0):
     for seed in range(5):
         gains = [learned] * 90 + [worst or learned] * 10
         values[f"seed {seed}"] = values[f"seed {seed}, warm"] = [0.8 + gain for gain in gains]
-    found = {name: ([case] * 100, values) for name in gate.SETS}
-    return gate.verdict(found, range(5))
+    cases = {name: ([case] * 100, values) for name in gate.SETS}
+    return gate.verdict(cases, range(5))
 
 
 def test_the_gate_opens_for_a_gain_without_a_tail():

@@ -54,14 +54,14 @@ def forms_of(top):
 
 
 def test_a_tree_keeps_its_shape_and_tells_what_it_leaves_out(tree, tmp_path):
-    status, told = answer("transcode", tree, tmp_path / "out", "--jobs", "3")
+    status, report = answer("transcode", tree, tmp_path / "out", "--jobs", "3")
     assert status == 0
     assert files(tmp_path / "out") == forms_of(tree)
     assert (tmp_path / "out" / "empty").is_dir()
-    assert [entry["path"] for entry in told["left_out"]] == [str(tree / name) for name in OTHERS]
-    assert (told["transcoded"], told["copied"], told["failed"]) == (6, 0, [])
-    assert told["form_bytes"] == sum(map(len, forms_of(tree).values()))
-    assert "error" not in told
+    assert [entry["path"] for entry in report["left_out"]] == [str(tree / name) for name in OTHERS]
+    assert (report["transcoded"], report["copied"], report["failed"]) == (6, 0, [])
+    assert report["form_bytes"] == sum(map(len, forms_of(tree).values()))
+    assert "error" not in report
 
 
 def test_others_are_copied_on_request(tree, tmp_path):
@@ -84,8 +84,8 @@ def test_people_are_told_what_is_left_out_in_lines_and_quiet_is_quiet(tree, tmp_
 
 
 def test_files_go_straight_into_the_folder(tree, tmp_path):
-    status, told = answer("transcode", "cat/a.jpg", "dog/deep/er/c.jpg", "../out", cwd=tree)
-    assert (status, told["transcoded"]) == (0, 2)
+    status, report = answer("transcode", "cat/a.jpg", "dog/deep/er/c.jpg", "../out", cwd=tree)
+    assert (status, report["transcoded"]) == (0, 2)
     assert sorted(files(tmp_path / "out")) == ["a.djc", "c.djc"]
     assert answer("transcode", "a.jpg", ".", cwd=tree / "cat")[0] == 0
     assert (tree / "cat" / "a.djc").exists()
@@ -94,8 +94,8 @@ def test_files_go_straight_into_the_folder(tree, tmp_path):
 def test_a_second_run_finds_everything_done(tree, tmp_path):
     answer("transcode", tree, tmp_path / "out", "--copy-others")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.*")}
-    status, told = answer("transcode", tree, tmp_path / "out", "--copy-others")
-    assert (status, told["transcoded"], told["copied"], told["unchanged"]) == (0, 0, 0, 9)
+    status, report = answer("transcode", tree, tmp_path / "out", "--copy-others")
+    assert (status, report["transcoded"], report["copied"], report["unchanged"]) == (0, 0, 0, 9)
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -118,9 +118,9 @@ def test_other_content_is_never_overwritten(tree, tmp_path):
 
 def test_two_files_of_one_name_are_told_of_and_the_first_is_taken(tree, tmp_path):
     shutil.copy(tree / "cat" / "b.JPEG", tree / "cat" / "a.jpeg")
-    status, told = answer("transcode", tree, tmp_path / "out")
+    status, report = answer("transcode", tree, tmp_path / "out")
     assert status == 1
-    assert [entry["path"] for entry in told["failed"]] == [str(tree / "cat" / "a.jpg")]
+    assert [entry["path"] for entry in report["failed"]] == [str(tree / "cat" / "a.jpg")]
     assert len(files(tmp_path / "out")) == 6
 
 
@@ -138,9 +138,9 @@ def test_bad_files_are_told_of_and_the_run_goes_on(tree, tmp_path):
     (tree / "cat" / "circle.jpg").symlink_to("circle.jpg")
     (tree / "cat" / "above").symlink_to(tree)
     os.mkfifo(tree / "cat" / "pipe.jpg")
-    status, told = answer("transcode", tree, tmp_path / "out")
-    assert (status, told["error"]) == (1, "8 of 18 files failed")
-    why = {Path(entry["path"]).name: entry["why"] for entry in told["failed"]}
+    status, report = answer("transcode", tree, tmp_path / "out")
+    assert (status, report["error"]) == (1, "8 of 18 files failed")
+    why = {Path(entry["path"]).name: entry["why"] for entry in report["failed"]}
     assert why["truncated.jpg"].startswith("truncated at byte ")
     assert why["truncated progressive.jpg"].startswith("truncated at byte ")
     assert why["no header.jpg"].startswith("truncated at byte 30: ")
@@ -149,7 +149,7 @@ def test_bad_files_are_told_of_and_the_run_goes_on(tree, tmp_path):
     assert why["broken.jpg"] == os.strerror(errno.ENOENT)
     assert why["circle.jpg"] == os.strerror(errno.ELOOP)
     assert why["above"].startswith("a link to a folder that holds it")
-    assert any(entry["path"].endswith("pipe.jpg") for entry in told["left_out"])
+    assert any(entry["path"].endswith("pipe.jpg") for entry in report["left_out"])
     assert files(tmp_path / "out") == forms_of(tree)
 
 
@@ -161,8 +161,8 @@ def test_a_file_larger_than_memory_is_told_of(tree, tmp_path, monkeypatch, capsy
 
     monkeypatch.setattr("drapps.form_files._read_jpeg", read)
     assert main(["transcode", str(tree / "cat"), str(tmp_path / "out")]) == 1
-    told = f"drapps: {tree / 'cat' / 'a.jpg'}: does not fit into memory\n"
-    assert capsys.readouterr().err.startswith(told)
+    message = f"drapps: {tree / 'cat' / 'a.jpg'}: does not fit into memory\n"
+    assert capsys.readouterr().err.startswith(message)
     assert len(files(tmp_path / "out")) == 3
 
 

@@ -105,15 +105,15 @@ def test_streams_of_different_lengths_end_as_they_do_without(pins):
 def test_batches_are_pinned_while_the_training_step_runs(pins, made_by):
     pins.seconds = 0.01
     iterator = iter(made_by(prefetch_factor=4))
-    found = []
-    while len(pins) <= len(found) and len(found) < 8:
-        found.append(next(iterator))
+    batches = []
+    while len(pins) <= len(batches) and len(batches) < 8:
+        batches.append(next(iterator))
         # What has not landed by then is sent to be pinned at a later step.
         end = time.monotonic() + 1
-        while len(pins) <= len(found) and time.monotonic() < end:
+        while len(pins) <= len(batches) and time.monotonic() < end:
             time.sleep(0.01)
-    assert len(found) < len(pins) <= len(found) + 3
-    assert values(found) + values(iterator) == EXPECTED
+    assert len(batches) < len(pins) <= len(batches) + 3
+    assert values(batches) + values(iterator) == EXPECTED
 
 
 @BOTH
@@ -190,18 +190,18 @@ def test_an_interrupted_wait_loses_no_batch(pins, made_by):
         raise InterruptionError
 
     iterator = iter(made_by())
-    found = values([next(iterator)])
+    numbers = values([next(iterator)])
     pins.seconds = 3.0  # of all that is not pinned yet: long before that is over, somebody waits
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 1.0)
         with pytest.raises(InterruptionError):
             for batch in iterator:
-                found += values([batch])
+                numbers += values([batch])
     finally:
         signal.signal(signal.SIGALRM, previous)
     pins.seconds = 0.0
-    assert found + values(iterator) == EXPECTED
+    assert numbers + values(iterator) == EXPECTED
 
 
 @BOTH

@@ -32,12 +32,12 @@ def changing(machine: str = "h100"):
 
 def test_the_search_finds_the_best_and_leaves_what_makes_no_difference():
     choices = {"a": list(range(10)), "b": [1, 2, 4, 8], "c": [0, 1]}
-    found = search(
+    optimum = search(
         choices, lambda at: 100 - (at["a"] - 7) ** 2 - at["b"], {"a": 3, "b": 5, "c": 1}, "seed"
     )
-    assert found.settings == {"a": 7, "b": 1, "c": 1}
-    assert found.value == 99
-    assert found.evaluations <= 80
+    assert optimum.settings == {"a": 7, "b": 1, "c": 1}
+    assert optimum.value == 99
+    assert optimum.evaluations <= 80
 
 
 def test_restarts_leave_a_hill_that_is_not_the_highest():
@@ -68,12 +68,12 @@ def test_the_oracle_is_never_below_static_settings_and_deepens_reads_when_they_a
     own = ("workers", "io_depth", "prefetch_depth")
     static = best_held(case, drawn=10, restarts=2)
     for knobs in (None, own):
-        found = oracle(case, [[static]], knobs=knobs, drawn=10, restarts=2)
+        bound = oracle(case, [[static]], knobs=knobs, drawn=10, restarts=2)
         held = rates_of(case.held([static]))
-        assert value(found.rates, found.best) >= value(held, found.best)
-        assert found.rates == rates_of(case.held(found.settings))
-        assert all(a <= b for a, b in zip(found.rates, found.best, strict=True))
-    first, second = found.settings
+        assert value(bound.rates, bound.best) >= value(held, bound.best)
+        assert bound.rates == rates_of(case.held(bound.settings))
+        assert all(a <= b for a, b in zip(bound.rates, bound.best, strict=True))
+    first, second = bound.settings
     assert set(first) <= set(static)
     assert second["io_depth"] > 8
 
@@ -119,21 +119,21 @@ def test_tuning_finds_the_optimum_of_a_known_plant():
         return [(100 - 50 * abs(parameters["a"] - 0.3),), (100 - abs(parameters["b"] - 200) / 100,)]
 
     asked = []
-    found = tuned("known", declared, rates, [(100,), (100,)], 60, progress=asked.append)
+    optimum = tuned("known", declared, rates, [(100,), (100,)], 60, progress=asked.append)
     assert asked == list(range(1, 61))
-    assert found.default == pytest.approx((0.7 + 0.9801) / 2)
-    assert found.score > 0.98
-    assert found.parameters["a"] == pytest.approx(0.3, abs=0.05)
-    assert tuned("known", declared, rates, [(100,), (100,)], 60) == found
+    assert optimum.default == pytest.approx((0.7 + 0.9801) / 2)
+    assert optimum.score > 0.98
+    assert optimum.parameters["a"] == pytest.approx(0.3, abs=0.05)
+    assert tuned("known", declared, rates, [(100,), (100,)], 60) == optimum
 
 
 def test_few_values_are_each_tried_once():
     declared = (Parameter("a", 0, 0, 3, True),)
-    found = tuned("few", declared, lambda at: [(1 + at["a"],)], [(1,)], 100)
-    assert found.evaluations == 4
-    assert found.parameters == {"a": 3}
-    assert found.score == 1
-    assert found.default == 0.25
+    optimum = tuned("few", declared, lambda at: [(1 + at["a"],)], [(1,)], 100)
+    assert optimum.evaluations == 4
+    assert optimum.parameters == {"a": 3}
+    assert optimum.score == 1
+    assert optimum.default == 0.25
 
 
 def test_every_shipped_policy_takes_what_it_declares():
@@ -179,7 +179,7 @@ def test_a_policy_is_a_name_a_mapping_or_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (["cpu_only", "--machines", "h100", "--budget", "3"], 1, "has no parameters"),
         (["fastest", "--machines", "h100", "--budget", "3"], 1, "there is no policy"),
@@ -188,13 +188,13 @@ def test_a_policy_is_a_name_a_mapping_or_a_file(tmp_path):
         (["rule", "--machines", "h100"], 2, "--budget"),
     ],
 )
-def test_what_cannot_be_tuned_is_said(words, status, said, capsys):
+def test_what_cannot_be_tuned_is_said(words, status, message, capsys):
     try:
         got = main(["tune-policy", *words])
     except SystemExit as ended:
         got = ended.code
     assert got == status
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_events_that_come_at_samples_are_not_tuned_on(capsys):

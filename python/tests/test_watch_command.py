@@ -49,8 +49,8 @@ def test_a_sleeping_stage_is_found_with_its_line(stage, tmp_path):
     assert report["data_bound"] and report["verdict"] == stage
     # A batch takes 40 ms, a step 10: the rest is waited for.
     assert report["stall"] == pytest.approx(0.75, rel=0.1)
-    made = 1 - report["stages"].get("hand-over", 0)
-    assert report["stages"][stage] / made > 0.9
+    share = 1 - report["stages"].get("hand-over", 0)
+    assert report["stages"][stage] / share > 0.9
     assert all(report["stages"].get(other, 0) <= 0.03 for other in others)
     assert report["sentence"] in done.stderr
     sleeps = f"time.sleep({next(iter(CAUSES[stage]))})"
@@ -142,8 +142,8 @@ def test_a_script_behaves_as_without(what, workers, tmp_path):
     alone = plain(text, tmp_path)
     done, _ = watched(text, tmp_path, "--quiet")
     assert done.stdout == alone.stdout and done.returncode == alone.returncode
-    said = done.stderr.split("drapps: ", maxsplit=1)[0]  # which tells what was not measured
-    assert said == alone.stderr
+    output = done.stderr.split("drapps: ", maxsplit=1)[0]  # which tells what was not measured
+    assert output == alone.stderr
 
 
 def test_the_users_sitecustomize_runs_and_the_path_is_his(tmp_path):

@@ -53,15 +53,15 @@ for epoch in range(int(sys.argv[2])):
 @pytest.mark.parametrize("kind", ["loader", "iterated"])
 def test_each_pass_is_watched_and_its_batches_are_counted_once(kind, tmp_path):
     command = [sys.executable, "train.py", kind, "2"]
-    done, told = watched(SCRIPT, tmp_path, command=command)
+    done, report = watched(SCRIPT, tmp_path, command=command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["epoch of 30", "epoch of 30"]
-    (rank,) = told["ranks"]
+    (rank,) = report["ranks"]
     assert rank["loader"]["kind"] == "grain" and rank["loader"]["at"].endswith("train.py:33")
     assert rank["steps"] == 58
-    assert told["data_bound"] and told["stall"] > 0.1
-    assert told["lines"][0]["stage"] == "storage"
-    assert told["hooked"]["grain.DataLoader"] == told["hooked"]["datasets of Grain"] == "hooked"
+    assert report["data_bound"] and report["stall"] > 0.1
+    assert report["lines"][0]["stage"] == "storage"
+    assert report["hooked"]["grain.DataLoader"] == report["hooked"]["datasets of Grain"] == "hooked"
 
 
 @pytest.mark.full

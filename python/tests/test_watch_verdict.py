@@ -4,8 +4,9 @@ import pytest
 
 from drapps.watching.account import MakingAccount, RankAccount, _handover_share
 from drapps.watching.criterion import Criterion
+from drapps.watching.rules import RULES
 from drapps.watching.times import Spread, Timeline
-from drapps.watching.verdict import RULES, verdict_of
+from drapps.watching.verdict import verdict_of
 
 MACHINE = {
     "cores": 8.0,
@@ -21,10 +22,10 @@ MACHINE = {
 
 
 def spread(*seconds):
-    found = Spread()
+    times = Spread()
     for each in seconds:
-        found.add(each)
-    return found
+        times.add(each)
+    return times
 
 
 def making(**changes):
@@ -97,8 +98,8 @@ CASES = {
 
 @pytest.mark.parametrize("cause", CASES)
 def test_each_cause_has_its_verdict(cause):
-    found = verdict_of([CASES[cause]])
-    assert found.cause == cause
+    verdict = verdict_of([CASES[cause]])
+    assert verdict.cause == cause
     bound = {
         "too-little": None,
         "unclear": None,
@@ -106,10 +107,10 @@ def test_each_cause_has_its_verdict(cause):
         "step": False,
         "accelerator": False,
     }
-    assert found.data_bound is bound.get(cause, cause != "pauses")
-    assert found.sentence.endswith(".") and found.action.endswith(".")
-    if found.data_bound:
-        assert found.gain == pytest.approx(1 / 0.7, rel=0.01)
+    assert verdict.data_bound is bound.get(cause, cause != "pauses")
+    assert verdict.sentence.endswith(".") and verdict.action.endswith(".")
+    if verdict.data_bound:
+        assert verdict.gain == pytest.approx(1 / 0.7, rel=0.01)
 
 
 def test_every_rule_says_why_it_is_there():
@@ -121,22 +122,22 @@ def test_nothing_that_was_seen_is_no_verdict():
 
 
 def test_a_rank_that_waits_for_data_is_named_and_the_others_are_not():
-    found = verdict_of([rank(stall=0.0), rank(number=1, making=of("storage", "io"))])
-    assert found.cause == "storage" and found.sentence.startswith("Rank 1 alone waits for data")
+    verdict = verdict_of([rank(stall=0.0), rank(number=1, making=of("storage", "io"))])
+    assert verdict.cause == "storage" and verdict.sentence.startswith("Rank 1 alone waits for data")
 
 
 def test_a_rank_that_computes_longer_is_named_where_the_others_wait_for_it():
     waiting = rank(stall=0.0, synchronising_s=60.0)
-    found = verdict_of([waiting, rank(stall=0.0, number=1)])
-    assert (found.cause, found.data_bound) == ("slow-rank", False)
-    assert "rank 1 computes for 100 ms a step" in found.sentence
-    assert found.gain == pytest.approx(3, rel=0.05)
+    verdict = verdict_of([waiting, rank(stall=0.0, number=1)])
+    assert (verdict.cause, verdict.data_bound) == ("slow-rank", False)
+    assert "rank 1 computes for 100 ms a step" in verdict.sentence
+    assert verdict.gain == pytest.approx(3, rel=0.05)
 
 
 def test_a_rank_that_computes_an_eighth_longer_is_named():
     waiting = rank(stall=0.044, synchronising_s=11.0)
-    found = verdict_of([waiting, rank(stall=0.044, number=1)])
-    assert found.cause == "slow-rank" and "rank 1 computes" in found.sentence
+    verdict = verdict_of([waiting, rank(stall=0.044, number=1)])
+    assert verdict.cause == "slow-rank" and "rank 1 computes" in verdict.sentence
     even = [rank(stall=0.0, synchronising_s=seconds) for seconds in (2.0, 5.0)]
     assert verdict_of(even).cause == "step"
 
@@ -165,8 +166,8 @@ def test_of_two_slow_stages_the_slower_one_is_named():
     both = {("decode", "cpu"): 110.0, ("transform", "cpu"): 85.0}
     lines = [(99.0, "a.py:1", "blur(x)", "transform", "cpu")]
     lines += [(50.0, "a.py:2", "load(x)", "decode", "cpu")]
-    found = verdict_of([rank(making=making(parts=both, lines=lines))])
-    assert found.cause == "decode" and "(a.py:2, load(x))" in found.sentence
+    verdict = verdict_of([rank(making=making(parts=both, lines=lines))])
+    assert verdict.cause == "decode" and "(a.py:2, load(x))" in verdict.sentence
     assert verdict_of([rank()]).cause == "few-workers"
     thirds = {("transform", "cpu"): 90.0, ("storage", "io"): 60.0, ("decode", "cpu"): 45.0}
     assert verdict_of([rank(making=making(parts=thirds))]).cause == "few-workers"
@@ -174,9 +175,9 @@ def test_of_two_slow_stages_the_slower_one_is_named():
 
 def test_what_no_worker_does_is_done_by_one_whatever_is_slow():
     alone = making(workers=0, parts={("decode", "cpu"): 195.0})
-    found = verdict_of([rank(making=alone)])
-    assert found.cause == "no-workers" and "100% of that is spent decoding" in found.sentence
-    assert found.action.startswith("Set num_workers=")
+    verdict = verdict_of([rank(making=alone)])
+    assert verdict.cause == "no-workers" and "100% of that is spent decoding" in verdict.sentence
+    assert verdict.action.startswith("Set num_workers=")
     assert verdict_of([rank(making=alone, machine={"cores": 1.0})]).cause == "decode"
     waits = making(workers=0, parts={("storage", "io"): 195.0})
     assert verdict_of([rank(making=waits, machine={"cores": 1.0})]).cause == "no-workers"
@@ -189,16 +190,16 @@ def test_a_long_sample_is_found_among_samples_of_two_kinds():
 
 def test_a_long_pause_now_and_then_is_no_step():
     body = spread(*[0.05] * 890, *[4.0] * 10)
-    found = verdict_of([rank(stall=0.01, steps=body, body=body, exposed_s=0.5)])
-    assert found.cause == "pauses" and "10 pauses" in found.sentence
+    verdict = verdict_of([rank(stall=0.01, steps=body, body=body, exposed_s=0.5)])
+    assert verdict.cause == "pauses" and "10 pauses" in verdict.sentence
 
 
 @pytest.mark.parametrize(
     ("text", "name", "limit"), [("stall>5%", "stall", 0.05), (" ceiling >= 1.5 ", "ceiling", 1.5)]
 )
 def test_a_criterion_is_read(text, name, limit):
-    found = Criterion.parse(text)
-    assert (found.name, found.limit) == (name, pytest.approx(limit))
+    criterion = Criterion.parse(text)
+    assert (criterion.name, criterion.limit) == (name, pytest.approx(limit))
 
 
 @pytest.mark.parametrize("text", ["stall", "stall>", "speed>3", "stall=5%", ""])
@@ -208,10 +209,10 @@ def test_what_is_no_criterion_is_refused(text):
 
 
 def test_times_are_spread():
-    found = Spread.of(spread(*[0.01] * 99).facts(), spread(1.0).facts())
-    assert found.count == 100 and found.sum == pytest.approx(1.99) and found.most == 1.0
-    assert found.quantile(0.5) == pytest.approx(0.01) and found.quantile(1) == pytest.approx(1)
-    assert found.above(0.5) == (1, 1.0)
+    times = Spread.of(spread(*[0.01] * 99).facts(), spread(1.0).facts())
+    assert times.count == 100 and times.sum == pytest.approx(1.99) and times.most == 1.0
+    assert times.quantile(0.5) == pytest.approx(0.01) and times.quantile(1) == pytest.approx(1)
+    assert times.above(0.5) == (1, 1.0)
     assert Spread().quantile(0.5) == Spread().mean == 0
 
 

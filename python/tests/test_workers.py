@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import collections.abc
-import copy
-import gc
-import itertools
 import json
 import os
 import random
-import signal
-import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +14,6 @@ from torch.utils import data
 
 import drapps.torch
 from drapps import _core
-from drapps.worker.lists import SharedList, share_large_lists
 
 DEADLINE = 600.0  # seconds, against hanging
 
@@ -112,13 +104,13 @@ def test_neighbouring_samples_draw_different_numbers():
 
 
 def test_a_slow_sample_does_not_hold_up_the_others_of_its_batch(tmp_path):
-    made = tmp_path / "makers"
-    loader = drapps.torch.DataLoader(Slow(made), 15, num_workers=3, seed=5, persistent_workers=True)
+    path = tmp_path / "makers"
+    loader = drapps.torch.DataLoader(Slow(path), 15, num_workers=3, seed=5, persistent_workers=True)
     list(loader)  # until each process has told of its dataset, it makes whole batches alone
-    made.mkdir()
+    path.mkdir()
     loader.set_epoch(0)
     batches = list(loader)
-    assert {int(each.name) for each in made.iterdir()} == set(batches[4][8].tolist())
+    assert {int(each.name) for each in path.iterdir()} == set(batches[4][8].tolist())
     plain = drapps.torch.DataLoader(Drawn(), 15, num_workers=1, seed=5)
     for stolen, whole in zip(batches, values(plain), strict=True):  # the ids differ: 3 and 1
         assert all(torch.equal(torch.as_tensor(stolen[f]), whole[f]) for f in range(6))
@@ -143,213 +135,6 @@ def test_more_samples_than_pieces_in_a_batch():
     wide = data.TensorDataset(torch.arange(2000))
     loader = drapps.torch.DataLoader(wide, 700, num_workers=2, lift=False)
     assert torch.cat([batch[0] for batch in loader]).tolist() == list(range(2000))
-
-
-class Plain(data.Dataset):
-    def __init__(self, big=False):
-        self.table = torch.arange(100_000.0).reshape(100, 1000)
-        self.names = np.arange(100)
-        self.big = big
-
-    def __len__(self):
-        return 40
-
-    def __getitem__(self, index):
-        return self.table[index].clone(), int(self.names[index])
-
-
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_start_methods_give_the_same(method):
-    loader = drapps.torch.DataLoader(Plain(), 8, num_workers=2, multiprocessing_context=method)
-    expected = drapps.torch.DataLoader(Plain(), 8, num_workers=2)
-    for ours, theirs in zip(loader, expected, strict=True):
-        assert torch.equal(ours[0], theirs[0])
-        assert torch.equal(ours[1], theirs[1])
-
-
-def test_lambdas_and_local_classes_reach_spawned_workers():
-    class Local(Plain):
-        def __getitem__(self, index):
-            return index
-
-    loader = drapps.torch.DataLoader(
-        Local(), 8, num_workers=1, multiprocessing_context="spawn", collate_fn=lambda batch: batch
-    )
-    assert list(itertools.chain(*loader)) == list(range(40))
-
-
-def test_a_parent_that_cannot_be_forked_uses_a_server(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    seen = set()
-    loader = drapps.torch.DataLoader(Plain(), 8, num_workers=2, collate_fn=lambda batch: len(batch))
-    for _ in range(2):
-        iterator = iter(loader)
-        seen |= {process.pid for process in iterator._workers}
-        assert sum(iterator) == 40
-    assert len(seen) == 4
-    assert loader.explain()["plan"]["start_method"] == "forkserver"
-
-
-@pytest.mark.parametrize("method", ["fork", "forkserver"])
-def test_a_stopped_worker_of_an_iterator_that_is_garbage_ends(method):
-    loader = drapps.torch.DataLoader(Plain(), 8, num_workers=1, multiprocessing_context=method)
-    iterator = iter(loader)
-    next(iterator)
-    (process,) = iterator._workers
-    pid = process.pid
-    os.kill(pid, signal.SIGSTOP)
-    iterator.itself = iterator
-    del iterator, process
-    gc.collect()
-    end = time.monotonic() + 10
-    while _runs(pid) and time.monotonic() < end:  # a fork server reaps its children when it can
-        time.sleep(0.01)
-    assert not _runs(pid)
-
-
-def _runs(pid):
-    try:
-        return "zombie" not in Path(f"/proc/{pid}/status").read_text().splitlines()[2]
-    except OSError:
-        return False
-
-
-def test_an_unpicklable_dataset_is_named_by_its_path():
-    dataset = Plain()
-    dataset.lock = threading.Lock()
-    loader = drapps.torch.DataLoader(dataset, 8, num_workers=1, multiprocessing_context="spawn")
-    with pytest.raises(TypeError, match=r"dataset\.lock \(_thread\.lock\) cannot be sent"):
-        iter(loader)
-
-
-def test_large_lists_are_shared_and_the_data_is_the_same():
-    class Listed(data.Dataset):
-        def __init__(self):
-            self.items = [{"name": f"{i:050d}", "label": i} for i in range(200_000)]
-
-        def __len__(self):
-            return 64
-
-        def __getitem__(self, index):
-            return self.items[index]["label"], self.items[-1]["label"], len(self.items)
-
-    dataset = Listed()
-    loader = drapps.torch.DataLoader(dataset, 16, num_workers=2)
-    rows = torch.cat([torch.stack(batch, 1) for batch in loader])
-    assert rows.tolist() == [[i, 199_999, 200_000] for i in range(64)]
-    assert isinstance(dataset.items, SharedList)
-    assert loader.explain()["plan"]["shared_lists"] == ["dataset.items"]
-    kept = Listed()
-    list(drapps.torch.DataLoader(kept, 16, num_workers=1, share_lists=False))
-    assert type(kept.items) is list
-
-
-def test_shared_lists_are_like_lists():
-    items = [{"a": i} for i in range(10)]
-    shared = SharedList.of(items)
-    assert list(shared) == items
-    assert shared[2:8:3] == items[2:8:3]
-    assert shared[-1] == {"a": 9}
-    assert {"a": 4} in shared
-    shared[3] = "other"
-    assert shared[3] == "other"
-    with pytest.raises(IndexError):
-        shared[10]
-    with pytest.raises(TypeError, match="share_lists=False"):
-        shared.append(1)
-    assert len(SharedList.of([])) == 0
-    items[3] = "other"
-    for same in (shared, copy.copy(shared), copy.deepcopy(shared), _through_pickle(shared)):
-        assert isinstance(same, collections.abc.MutableSequence)
-        assert same == items
-        assert items == same
-        assert same != items[1:]
-        assert same != tuple(items)
-        assert same + [1] == [*items, 1]  # noqa: RUF005
-        assert [1] + same == [1, *items]  # noqa: RUF005
-        assert str(same) == str(items)
-        assert json.loads(json.dumps(same, default=list)) == items
-    copied = shared.copy()
-    copied.sort(key=str, reverse=True)
-    assert copied == sorted(items, key=str, reverse=True)
-    assert shared == items
-
-
-def _through_pickle(shared):
-    """As a process that is not forked gets it."""
-    loader = drapps.torch.DataLoader(
-        Handing(shared), None, num_workers=1, multiprocessing_context="spawn"
-    )
-    (found,) = loader
-    return found
-
-
-class Handing(data.Dataset):
-    def __init__(self, shared):
-        self.shared = shared
-
-    def __len__(self):
-        return 1
-
-    def __getitem__(self, index):
-        return self.shared[: len(self.shared)]
-
-
-@pytest.mark.parametrize(("element", "told"), [({"a": 1}, True), (("a.jpg", 1), False)])
-def test_elements_that_can_change_in_place_are_warned_of(element, told, caplog):
-    class Holder:
-        def __init__(self):
-            self.items = [element] * 100
-
-    assert share_large_lists(Holder(), data.Dataset, large=1000) == ["dataset.items"]
-    assert ("dataset.items has moved to shared memory" in caplog.text) == told
-
-
-def test_lists_that_cannot_be_shared_stay():
-    class Holder:
-        def __init__(self):
-            self.locks = [threading.Lock() for _ in range(10)]
-            self.small = [1, 2, 3]
-
-    holder = Holder()
-    assert share_large_lists(holder, data.Dataset, large=1000) == []
-    assert type(holder.locks) is list
-    assert type(holder.small) is list
-
-
-def test_a_batch_is_the_users_alone():
-    loader = drapps.torch.DataLoader(Plain(), 4, num_workers=2)
-    held = []
-    for _ in range(5):
-        for batch in loader:
-            held.append((batch[0], batch[0].clone()))
-            batch[1].fill_(-1)
-    del loader
-    assert len(held) == 50
-    for batch, cloned in held:
-        assert torch.equal(batch, cloned)
-        batch += 1
-
-
-def test_arrays_of_a_custom_collate_are_writable():
-    def collate(samples):
-        return {"x": np.stack([np.full(300, name) for _, name in samples]), "n": len(samples)}
-
-    for batch in drapps.torch.DataLoader(Plain(), 4, num_workers=2, collate_fn=collate):
-        batch["x"] += 1
-        assert batch["n"] == 4
-
-
-def test_memory_is_used_again():
-    loader = drapps.torch.DataLoader(Plain(), 8, num_workers=2, persistent_workers=True)
-    for _ in range(3):
-        list(loader)
-    board = loader._iterator._processes.board
-    before = board.resident()
-    for _ in range(10):
-        for _batch in loader:
-            pass
-    assert board.resident() <= before + (1 << 20)
 
 
 def test_lifting_in_torch_order_takes_what_draws_nothing():
@@ -405,44 +190,10 @@ def test_the_order_after_a_pass_that_was_left_does_not_show_the_number_of_proces
         iterator = iter(loader)
         for _ in range(processes - 2):
             iterator._processes.pool.start(0)
-        found = [next(iterator).tolist(), next(iterator).tolist()]
-        return found + [batch.tolist() for batch in loader]
+        head = [next(iterator).tolist(), next(iterator).tolist()]
+        return head + [batch.tolist() for batch in loader]
 
     assert orders(2) == orders(8)
-
-
-class Late(data.Dataset):
-    """The first sample takes long."""
-
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        time.sleep(0.3 if index == 0 else 0.0)
-        return index
-
-
-@pytest.mark.parametrize("persistent", [False, True])
-def test_the_time_to_the_first_batch_is_broken_down(persistent):
-    began = time.monotonic()
-    loader = drapps.torch.DataLoader(
-        Late(),
-        1,
-        num_workers=1,
-        persistent_workers=persistent,
-        worker_init_fn=lambda _: time.sleep(0.2),
-    )
-    assert loader.explain()["plan"].get("first_batch") is None
-    iterator = iter(loader)
-    next(iterator)
-    took = time.monotonic() - began
-    first = loader.explain()["plan"]["first_batch"]
-    assert 0.2 <= first["start_dataset_s"] < took
-    assert 0.3 <= first["first_sample_s"] < took
-    assert first["start_process_s"] > 0
-    assert sum(first.values()) <= took
-    list(iterator)
-    assert loader.explain()["plan"]["first_batch"] == first
 
 
 class Safe(data.Dataset):

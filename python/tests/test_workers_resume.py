@@ -8,7 +8,6 @@ import math
 import random
 import threading
 
-import numpy as np
 import pytest
 import torch
 from torch.utils import data
@@ -16,21 +15,17 @@ from torch.utils import data
 import drapps
 import drapps.torch
 from python.tests.cells import cells
-
-SIZE = 97
-
-
-class Drawn(data.Dataset):
-    """Indices beside a random number of each library."""
-
-    def __init__(self, size=SIZE):
-        self.size = size
-
-    def __len__(self):
-        return self.size
-
-    def __getitem__(self, index):
-        return torch.tensor(index), torch.rand(2), random.random()
+from python.tests.resumed_loaders import (
+    ORDERS,
+    SIZE,
+    Drawn,
+    Stateful,
+    after,
+    equal,
+    loader_of,
+    rest,
+    uninterrupted,
+)
 
 
 class Stream(data.IterableDataset):
@@ -41,114 +36,6 @@ class Stream(data.IterableDataset):
         worker = 0 if info is None else info.id
         for i in range((11 + worker * 7) % 25):
             yield torch.tensor(worker * 100 + i), random.random()
-
-
-class Stateful(data.IterableDataset):
-    """A stream that knows its place, and counts what it made in this process."""
-
-    def __init__(self):
-        self.place = 0
-        self.made = 0
-
-    def __iter__(self):
-        while self.place < 20:
-            self.place += 1
-            self.made += 1
-            yield torch.tensor([self.place, self.made])
-        self.place = 0
-
-    def state_dict(self):
-        return {"place": self.place}
-
-    def load_state_dict(self, state):
-        self.place = state["place"]
-
-
-class CountingSampler(data.Sampler):
-    """A sampler with a state of its own, which runs ahead of what is yielded."""
-
-    def __init__(self):
-        self.place = 0
-
-    def __iter__(self):
-        while self.place < SIZE:
-            self.place += 1
-            yield (self.place * 5) % SIZE
-        self.place = 0
-
-    def __len__(self):
-        return SIZE
-
-    def state_dict(self):
-        return {"place": self.place}
-
-    def load_state_dict(self, state):
-        self.place = state["place"]
-
-
-def seeded_generator():
-    return torch.Generator().manual_seed(11)
-
-
-ORDERS = {
-    "sequential": lambda: {"batch_size": 8},
-    "random": lambda: {"batch_size": 8, "shuffle": True},
-    "generator": lambda: {"batch_size": 8, "shuffle": True, "generator": seeded_generator()},
-    "replacement": lambda: {
-        "batch_size": 8,
-        "sampler": data.RandomSampler(range(SIZE), replacement=True, num_samples=50),
-    },
-    "subset": lambda: {"batch_size": 8, "sampler": data.SubsetRandomSampler(range(50))},
-    "weighted": lambda: {
-        "batch_size": 8,
-        "sampler": data.WeightedRandomSampler([1.0] * SIZE, 60),
-    },
-    "distributed": lambda: {
-        "batch_size": 8,
-        "sampler": data.DistributedSampler(range(SIZE), 3, 1),
-    },
-    "own batches": lambda: {
-        "batch_sampler": data.BatchSampler(data.SequentialSampler(range(60)), 7, False)
-    },
-    "lists": lambda: {"batch_sampler": [[1, 2], [3], [4, 5, 6], [7]]},
-    "tensor": lambda: {"batch_size": 8, "sampler": torch.arange(50).flip(0)},
-    "tensors": lambda: {"batch_sampler": torch.arange(50).split(8)},
-    "no batches": lambda: {"batch_size": None, "sampler": range(12)},
-    "stateful": lambda: {"batch_size": 8, "sampler": CountingSampler()},
-    "drop last": lambda: {"batch_size": 10, "shuffle": True, "drop_last": True},
-}
-
-
-def loader_of(order, workers, dataset=Drawn, **options):
-    return drapps.torch.DataLoader(dataset(), num_workers=workers, **ORDERS[order](), **options)
-
-
-def uninterrupted(make):
-    torch.manual_seed(1)
-    return list(make())
-
-
-def after(make, steps):
-    """The state after some steps, as another process would read it."""
-    torch.manual_seed(1)
-    loader = make()
-    iterator = iter(loader)
-    for _ in range(steps):
-        next(iterator)
-    return json.loads(json.dumps(loader.state_dict()))
-
-
-def rest(make, state):
-    torch.manual_seed(999)
-    loader = make()
-    loader.load_state_dict(state)
-    return list(loader)
-
-
-def equal(left, right):
-    if isinstance(left, (list, tuple)):
-        return len(left) == len(right) and all(map(equal, left, right))
-    return torch.equal(torch.as_tensor(left), torch.as_tensor(right))
 
 
 @pytest.mark.parametrize(("order", "workers"), cells(ORDERS, [0, 1, 3]))
@@ -175,102 +62,6 @@ def test_workers_of_another_number_go_on_with_the_same_samples(order):
         [batch[0] for batch in rest(lambda: loader_of(order, 0), state)],
         [batch[0] for batch in whole[2:]],
     )
-
-
-@pytest.mark.parametrize(("order", "workers"), cells(ORDERS, [1, 3]))
-def test_serial_workers_go_on_with_their_own_numbers(order, workers):
-    def make():
-        return loader_of(order, workers, torch_order=True)
-
-    whole = uninterrupted(make)
-    for steps in sorted({0, 1, 2, len(whole) - 1}):
-        assert equal(rest(make, after(make, steps)), whole[steps:]), steps
-
-
-class Gaussian(data.Dataset):
-    """Numbers of which the generators make two at a time; some samples raise behind them."""
-
-    def __len__(self):
-        return 12
-
-    def __getitem__(self, index):
-        numbers = random.gauss(0, 1), np.random.standard_normal(), torch.randn(3)
-        if index % 4 == 2:
-            raise ValueError(f"sample {index}")
-        return torch.tensor(index), *numbers
-
-
-def each(iterator):
-    """What comes, and of errors the kind."""
-    end = object()
-    while (batch := one_of(iterator, end)) is not end:
-        yield batch
-
-
-def one_of(iterator, end):
-    try:
-        return next(iterator, end)
-    except ValueError:
-        return "error"
-
-
-@pytest.mark.parametrize("persistent", [False, True])
-def test_their_numbers_go_on_behind_errors_and_passes_that_were_left(persistent):
-    def make():
-        options = {"num_workers": 2, "torch_order": True, "persistent_workers": persistent}
-        return drapps.torch.DataLoader(Gaussian(), 1, **options)
-
-    loader = make()
-    next(iter(loader))
-    whole, states = [], []
-    for batch in each(iter(loader)):
-        whole.append(batch)
-        states.append(json.loads(json.dumps(loader.state_dict())))
-    assert whole.count("error") == 3
-    for step, state in enumerate(states[:-1], 1):
-        again = make()
-        again.load_state_dict(state)
-        found = list(each(iter(again)))
-        assert [batch == "error" for batch in found] == [b == "error" for b in whole[step:]]
-        for one, other in zip(found, whole[step:], strict=True):
-            assert one == "error" or equal(one, other), step
-
-
-class DrawingStream(Stateful):
-    """A stream that knows its place, and not its random numbers."""
-
-    def __iter__(self):
-        for place in super().__iter__():
-            yield place[:1], torch.rand(1), random.random(), np.random.random()
-
-
-def test_streams_with_a_state_go_on_with_their_numbers():
-    def make():
-        return drapps.torch.DataLoader(DrawingStream(), 3, num_workers=2)
-
-    whole = uninterrupted(make)
-    for steps in range(len(whole)):
-        assert equal(rest(make, after(make, steps)), whole[steps:]), steps
-
-
-def test_a_state_holds_the_numbers_that_were_drawn_and_no_others():
-    class Undrawn(Drawn):
-        def __getitem__(self, index):
-            return torch.tensor(index)
-
-    class OfTorch(Drawn):
-        def __getitem__(self, index):
-            return torch.rand(1)
-
-    def found(dataset):
-        return after(lambda: loader_of("sequential", 2, dataset, torch_order=True), 1)
-
-    assert len(json.dumps(found(Undrawn))) <= 4096
-    state = found(OfTorch)
-    assert [list(worker.get("drawn", ())) for worker in state["workers"]] == [["torch"], []]
-    state["workers"][0]["drawn"]["torch"] = "AAAA"
-    with pytest.raises(drapps.PipelineError, match="cut or edited"):
-        rest(lambda: loader_of("sequential", 2, OfTorch, torch_order=True), state)
 
 
 class Whose(Drawn):
@@ -315,46 +106,6 @@ def test_a_finished_pass_resumes_with_the_next(workers):
     state = loader.state_dict()
     assert (state["epoch"], state["position"]) == (1, 0)
     assert sorted(torch.cat([b[0] for b in rest(make, state)]).tolist()) == list(range(SIZE))
-
-
-class Numbers(data.IterableDataset):
-    """A stream of random numbers."""
-
-    def __iter__(self):
-        for _ in range(9):
-            yield torch.rand(1), random.random(), np.random.random()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dataset": Drawn(20), "torch_order": True},
-        {"dataset": Drawn(20)},
-        {"dataset": Numbers()},
-    ],
-    ids=["torch order", "default", "stream"],
-)
-@pytest.mark.parametrize("broken_off", [False, True])
-def test_workers_that_persist_go_on_with_their_numbers_in_the_next_pass(options, broken_off):
-    def make():
-        return drapps.torch.DataLoader(
-            **options, batch_size=3, num_workers=2, persistent_workers=True
-        )
-
-    loader = make()
-    states = []
-    batches = iter(loader)
-    first = list(itertools.islice(batches, 2) if broken_off else batches)
-    if not broken_off:
-        states.append(loader.state_dict())
-    second = iter(loader)
-    states.append(loader.state_dict())
-    whole = [next(second)]
-    states.append(loader.state_dict())
-    whole.extend(second)
-    assert not equal(whole[: len(first)], first)
-    for state, steps in zip(states[::-1], (1, 0, 0), strict=False):
-        assert equal(rest(make, json.loads(json.dumps(state))), whole[steps:]), steps
 
 
 # Of batches of 4 the last one is as long as the others, of 3 it is not.

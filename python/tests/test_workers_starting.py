@@ -80,9 +80,9 @@ def test_a_batch_of_a_stream_is_named_by_its_place(ends, batch_size):
     loader = drapps.torch.DataLoader(Stream(ends), batch_size, num_workers=1)
     with pytest.raises((ValueError, drapps.WorkerDiedError)) as caught:
         list(loader)
-    said, place = str(caught.value), 2 if batch_size else 5
-    assert "None" not in said
-    assert re.search(rf"batch (at|is the one at) position {place} of the epoch", said)
+    message, place = str(caught.value), 2 if batch_size else 5
+    assert "None" not in message
+    assert re.search(rf"batch (at|is the one at) position {place} of the epoch", message)
 
 
 def test_batches_of_indices_are_named_by_them():

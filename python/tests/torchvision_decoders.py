@@ -29,9 +29,9 @@ def load(folder: Path) -> None:
     source = folder / "names.c"
     source.write_text("".join(f"void *{name}[64];\n" for name in names))
     for name in _OF_TORCH:
-        made = folder / name
-        command = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", made, source]
+        stub = folder / name
+        command = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", stub, source]
         subprocess.run(command, check=True)
-        ctypes.CDLL(str(made), ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(stub), ctypes.RTLD_GLOBAL)
     torch.ops.load_library(str(library))
     image._has_image_ops = lambda: True

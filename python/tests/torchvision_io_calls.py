@@ -41,14 +41,14 @@ def seen(act):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            made = act()
+            value = act()
         except Exception as error:
             return type(error), str(error)
-    found = [
+    forms = [
         (each.dtype, each.shape, each.stride(), each._base is None, each.numpy().tobytes())
-        for each in (made if isinstance(made, list) else [made])
+        for each in (value if isinstance(value, list) else [value])
     ]
-    return type(made), found, [(each.category, str(each.message), each.lineno) for each in warned]
+    return type(value), forms, [(each.category, str(each.message), each.lineno) for each in warned]
 
 
 def file_of(rng):
@@ -105,8 +105,8 @@ def test_random_calls_show_nothing_of_it(natively, tmp_path):
         seeds = range(first, min(first + TOGETHER, CALLS))
         plain = [seen(call_of(random.Random(seed), tmp_path)) for seed in seeds]
         calls = [(seed, random.Random(seed)) for seed in seeds]
-        made = natively(lambda calls=calls: [seen(call_of(rng, tmp_path)) for _, rng in calls])
-        for seed, ours, theirs in zip(seeds, made, plain, strict=True):
+        answers = natively(lambda calls=calls: [seen(call_of(rng, tmp_path)) for _, rng in calls])
+        for seed, ours, theirs in zip(seeds, answers, plain, strict=True):
             assert ours == theirs, f"seed {seed}"
     assert natively.counts()["native"] > CALLS / 4
     assert natively.counts()["by_torchvision"] > CALLS / 50

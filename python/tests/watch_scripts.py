@@ -94,12 +94,12 @@ def plain(text, folder, *words):
 
 def watched(text, folder, *options, command=()):
     """Runs it under ``drapps watch``; its result, and the report where there is one."""
-    path, told = Path(folder, "train.py"), Path(folder, "told.json")
+    path, report = Path(folder, "train.py"), Path(folder, "told.json")
     path.write_text(text)
-    told.unlink(missing_ok=True)
+    report.unlink(missing_ok=True)
     words = command or [sys.executable, path.name]
     done = subprocess.run(
-        [sys.executable, "-m", "drapps", "watch", "--json", told.name, *options, "--", *words],
+        [sys.executable, "-m", "drapps", "watch", "--json", report.name, *options, "--", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -107,4 +107,4 @@ def watched(text, folder, *options, command=()):
         env=environment(folder),
         timeout=180,
     )
-    return done, json.loads(told.read_text()) if told.exists() else None
+    return done, json.loads(report.read_text()) if report.exists() else None

@@ -59,8 +59,8 @@ def test_a_link_that_leads_nowhere_is_found(
     repository: Path, page: str, link: str, complaint: str
 ) -> None:
     (repository / page).write_text(f"# A\n\nSome words.\n{link}\n")
-    (found,) = [line for line in links.problems(repository) if line.startswith(page)]
-    assert found.startswith(f"{page}:4: ") and found.endswith(f": {complaint}")
+    (problem,) = [line for line in links.problems(repository) if line.startswith(page)]
+    assert problem.startswith(f"{page}:4: ") and problem.endswith(f": {complaint}")
 
 
 def test_headings_have_the_anchors_that_they_have_where_sources_are_shown() -> None:
@@ -74,12 +74,12 @@ def test_a_complaint_of_mkdocs_gets_its_line(repository: Path) -> None:
     complaint = "WARNING -  Doc file 'index.md' contains a link 'guides/a.md#x', but there is none."
     (repository / "docs/index.md").write_text("# A\n\n[x](guides/a.md#x)\n")
     assert placed(complaint, repository / "docs") == f"docs/index.md:3: {complaint}"
-    for said, expected in (
+    for line, expected in (
         ("  - guides/a.md", "docs/guides/a.md:1: not in the nav of mkdocs.yml"),
         ("WARNING -  griffe: python/x.py:7: No such parameter", "python/x.py:7: No such parameter"),
         ("another", "another"),
     ):
-        assert placed(said, repository / "docs") == expected
+        assert placed(line, repository / "docs") == expected
 
 
 def test_prose_is_what_people_read() -> None:

@@ -12,6 +12,6 @@ from tests.fault_matrix.harness import Harness
 @pytest.fixture(scope="session")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     """Starts sessions of processes."""
-    made = Harness(tmp_path_factory.mktemp("faults"))
-    yield made
-    made.close()
+    sessions = Harness(tmp_path_factory.mktemp("faults"))
+    yield sessions
+    sessions.close()

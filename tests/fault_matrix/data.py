@@ -219,8 +219,8 @@ def descriptors() -> int:
 
 def values(batches: Any) -> list[list[float]]:
     """Of the samples of each batch; each sample must be whole."""
-    found = []
+    rows = []
     for batch in batches:
         assert bool((batch == batch[:, :1]).all()), "a sample that was torn"
-        found.append(batch[:, 0].tolist())
-    return found
+        rows.append(batch[:, 0].tolist())
+    return rows

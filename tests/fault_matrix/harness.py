@@ -42,7 +42,7 @@ class Session:
 
         def marked() -> bool:
             if self.pid in self._statuses:
-                raise AssertionError(f"ended before {mark!r}: {self._told()}")
+                raise AssertionError(f"ended before {mark!r}: {self._state()}")
             return mark in self.output.splitlines()
 
         self._until(marked, seconds, f"no {mark!r}")
@@ -81,10 +81,10 @@ class Session:
     def _until(self, condition: Callable[[], bool], seconds: float, problem: str) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < deadline, f"{problem} after {seconds} s: {self._told()}"
+            assert time.monotonic() < deadline, f"{problem} after {seconds} s: {self._state()}"
             time.sleep(0.02)
 
-    def _told(self) -> str:
+    def _state(self) -> str:
         left = [(pid, _command(pid)) for pid in processes_of(self.pid)]
         shared = self._new_shared()
         return (
@@ -154,21 +154,21 @@ class Harness:
     def _listen(self) -> None:
         assert self._zygote.stdout is not None
         for line in self._zygote.stdout:
-            said = json.loads(line)
-            if "id" in said:
-                self._begun[said["id"]] = said["pid"]
+            message = json.loads(line)
+            if "id" in message:
+                self._begun[message["id"]] = message["pid"]
             else:
-                self._statuses[said["pid"]] = said["status"]
+                self._statuses[message["pid"]] = message["status"]
 
 
 def processes_of(session: int) -> list[int]:
     """The processes of a session, in whatever state."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         fields = _read(f"{entry}/stat").rsplit(")", 1)[-1].split()
         if len(fields) > 3 and int(fields[3]) == session:
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def shared_files() -> set[str]:

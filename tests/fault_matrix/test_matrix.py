@@ -69,15 +69,15 @@ def _watch(session: Session, cell: Cell) -> None:
         status = session.wait(10)
     else:
         status = session.wait(_LONG)
-    told = f"status {status}\n{session.output}\n{session.errors}"
+    report = f"status {status}\n{session.output}\n{session.errors}"
     if outcome is Outcome.GONE:
-        assert status == (-_SIGNALS[cell.fault] if cell.fault in _SIGNALS else 7), told
+        assert status == (-_SIGNALS[cell.fault] if cell.fault in _SIGNALS else 7), report
     elif (cell.actor, cell.fault, cell.moment) == _ENDS_THE_SCRIPT:
-        assert status == 1, told
+        assert status == 1, report
         assert "LocalError: the reason in words" in session.errors
     else:
         interrupted = cell.fault == "Ctrl-C" and outcome is Outcome.EXITS
-        assert status == 0 or (interrupted and status == -signal.SIGINT), told
+        assert status == 0 or (interrupted and status == -signal.SIGINT), report
         assert "whole" in session.output.splitlines()
     session.wait_empty(10)
 

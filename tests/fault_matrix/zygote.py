@@ -17,9 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.fault_matrix import scenes, trials
+from tests.fault_matrix import scenes, trials, trials_of_parents
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+_MODULES = {"scenes": [scenes], "trials": [trials, trials_of_parents]}
 
 
 def main() -> None:
@@ -54,7 +55,8 @@ def _session(request: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     module, function, arguments = request["call"]
-    getattr({"scenes": scenes, "trials": trials}[module], function)(*arguments)
+    (script,) = (each for each in _MODULES[module] if hasattr(each, function))
+    getattr(script, function)(*arguments)
 
 
 def _reap() -> None:

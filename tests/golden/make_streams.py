@@ -27,15 +27,15 @@ GROUPS = {"workers": workers.CASES, "native": native.CASES, "lifted": lifted.CAS
 
 def streams() -> dict[str, Stream]:
     """Digests by group and case, each begun with the same seeds."""
-    found = {}
+    digests = {}
     for group, cases in GROUPS.items():
         for name, case in cases.items():
             torch.manual_seed(4)
             random.seed(4)
             np.random.seed(4)
             with tempfile.TemporaryDirectory() as root:
-                found[f"{group}/{name}"] = record(case(Path(root)))
-    return found
+                digests[f"{group}/{name}"] = record(case(Path(root)))
+    return digests
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ RECORDED = json.loads(Path(__file__).with_name("streams.json").read_text())["str
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def streams(tmp_path_factory):
     """In a process of its own, from which workers fork quickly."""
     file = tmp_path_factory.mktemp("streams") / "found.json"
     command = [sys.executable, "-m", "tests.golden.make_streams", str(file)]
@@ -22,10 +22,10 @@ def found(tmp_path_factory):
     return json.loads(file.read_text())["streams"]
 
 
-def test_every_stream_is_recorded(found):
-    assert found.keys() == RECORDED.keys()
+def test_every_stream_is_recorded(streams):
+    assert streams.keys() == RECORDED.keys()
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_stream_is_the_recorded_one(found, name):
-    assert found[name] == RECORDED[name]
+def test_a_stream_is_the_recorded_one(streams, name):
+    assert streams[name] == RECORDED[name]

@@ -23,11 +23,11 @@ GROUPS = ("storage", "device", "upcoming", "processes")  # what their structs ar
 
 def listed() -> dict[str, str]:
     """By the member of each counter that lists itself, the file that declares it."""
-    found = {}
+    files = {}
     for file in sorted((ROOT / "src/drapps").rglob("*.h")):
         for member, _ in LISTED.findall(file.read_text()):
-            found.setdefault(member, file.relative_to(ROOT).as_posix())
-    return found
+            files.setdefault(member, file.relative_to(ROOT).as_posix())
+    return files
 
 
 def touched_by(member: str) -> list[str]:

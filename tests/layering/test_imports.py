@@ -12,26 +12,26 @@ EXTENSION = "drapps._core"
 
 def modules_of(package: Path) -> dict[str, Path]:
     """The files of a package by the names that they are imported by."""
-    found = {}
+    modules = {}
     for file in package.rglob("*.py"):
         parts = file.relative_to(package.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-    return found
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return modules
 
 
 def imported(file: Path, modules: dict[str, Path]) -> set[str]:
     """The modules that a file imports anywhere in its code; a name in a package is the package."""
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports are absolute"
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 if name != EXTENSION:
-                    found.add(name if name in modules else str(node.module))
-    return found & modules.keys()
+                    names.add(name if name in modules else str(node.module))
+    return names & modules.keys()
 
 
 def cycle_in(package: Path) -> list[str]:

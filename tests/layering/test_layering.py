@@ -21,23 +21,23 @@ def layers_of(source: Path) -> list[str]:
 def violations(source: Path) -> list[str]:
     """One line for each include that the picture does not allow."""
     layers = layers_of(source)
-    found = []
+    problems = []
     for file in sorted(source.rglob("*")):
         if file.suffix not in {".cc", ".h"}:
             continue
         layer = file.relative_to(source).parts[0]
         if layer not in layers:
-            found.append(f"{file.relative_to(source)}: {layer} is not in CMakeLists.txt")
+            problems.append(f"{file.relative_to(source)}: {layer} is not in CMakeLists.txt")
             continue
         for name in INCLUDE.findall(file.read_text()):
             used = re.match(r"drapps/([^/]+)/", name)
             if used and used[1] not in layers[: layers.index(layer) + 1]:
-                found.append(f"{file.relative_to(source)}: includes {name}")
+                problems.append(f"{file.relative_to(source)}: includes {name}")
             elif not used and (source / layer / name).exists():
-                found.append(f'{file.relative_to(source)}: write "drapps/{layer}/{name}"')
+                problems.append(f'{file.relative_to(source)}: write "drapps/{layer}/{name}"')
             elif re.match(r"(Python\.h|nanobind/|pybind11/|torch/|ATen/)", name):
-                found.append(f"{file.relative_to(source)}: includes {name}")
-    return found
+                problems.append(f"{file.relative_to(source)}: includes {name}")
+    return problems
 
 
 def test_a_folder_includes_only_folders_above_it() -> None:

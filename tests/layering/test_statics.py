@@ -29,8 +29,8 @@ def test_a_static_that_exit_destroys_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.cc").write_text(SOURCE)
     command = ["clang-tidy-19", "--quiet", f"--config-file={ROOT / '.clang-tidy'}"]
     flags = [tmp_path / "x.cc", "--", "-std=c++20", f"-I{ROOT / 'src'}"]
-    said = subprocess.run([*command, *flags], capture_output=True, text=True, check=False).stdout
-    refused = re.findall(r"x\.cc:(\d+):.*clang-diagnostic-exit-time-destructors", said)
+    output = subprocess.run([*command, *flags], capture_output=True, text=True, check=False).stdout
+    refused = re.findall(r"x\.cc:(\d+):.*clang-diagnostic-exit-time-destructors", output)
     lines = SOURCE.splitlines()
     assert [lines[int(number) - 1].split("(")[0] for number in refused] == [
         "const std::string kRefused = name",

@@ -42,12 +42,12 @@ def types_of(text: str) -> list[str]:
 
 def files_by_type(source: Path) -> dict[str, list[str]]:
     """Where each name is defined, once for every definition."""
-    found = defaultdict(list)
+    files = defaultdict(list)
     for file in sorted(source.rglob("*")):
         if file.suffix in {".h", ".cc", ".cu"} and not OF_TESTS.search(file.name):
             for name in types_of(file.read_text()):
-                found[name].append(file.relative_to(source).as_posix())
-    return found
+                files[name].append(file.relative_to(source).as_posix())
+    return files
 
 
 def shared_names(source: Path) -> list[str]:

@@ -38,14 +38,14 @@ def build(root: Path) -> list[str]:
 
 def placed(complaint: str, docs: Path) -> str:
     """A complaint of MkDocs with the line that it is about in front, where it has one."""
-    if found := LINK.match(complaint):
-        text = (docs / found[1]).read_text().splitlines()
-        line = next((at for at, line in enumerate(text, 1) if f"({found[2]}" in line), 1)
-        return f"docs/{found[1]}:{line}: {complaint}"
-    if found := DOCSTRING.match(complaint):
-        return f"{found[1]}: {found[2]}"
-    if found := PAGE.match(complaint):
-        return f"docs/{found[1]}:1: not in the nav of mkdocs.yml"
+    if match := LINK.match(complaint):
+        text = (docs / match[1]).read_text().splitlines()
+        line = next((at for at, line in enumerate(text, 1) if f"({match[2]}" in line), 1)
+        return f"docs/{match[1]}:{line}: {complaint}"
+    if match := DOCSTRING.match(complaint):
+        return f"{match[1]}: {match[2]}"
+    if match := PAGE.match(complaint):
+        return f"docs/{match[1]}:1: not in the nav of mkdocs.yml"
     return complaint
 
 

@@ -16,15 +16,15 @@ def problems(root: Path) -> list[str]:
 
     Anchors of one page of the site on another are left to MkDocs, which makes them.
     """
-    found = []
+    complaints = []
     for page in pages(root):
         text = without_code(page.read_text())
         for link in LINK.finditer(text):
             target = next(filter(None, link.groups()))
             if complaint := _complaint(page, target, root):
                 shown = page.relative_to(root)
-                found.append(f"{shown}:{line_of(text, link.start())}: {target}: {complaint}")
-    return found
+                complaints.append(f"{shown}:{line_of(text, link.start())}: {target}: {complaint}")
+    return complaints
 
 
 def _complaint(page: Path, target: str, root: Path) -> str:
@@ -50,13 +50,13 @@ def _complaint(page: Path, target: str, root: Path) -> str:
 
 def anchors(text: str) -> set[str]:
     """The anchors that a page's headings have where its source is shown, as GitHub makes them."""
-    found: set[str] = set()
+    slugs: set[str] = set()
     fences = re.compile(r"(?ms)^ *(```+|~~~+).*?^ *\1.*?$")
     for heading in HEADING.findall(fences.sub("", text)):
         words = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
         slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         number = 0
-        while (name := f"{slug}-{number}" if number else slug) in found:
+        while (name := f"{slug}-{number}" if number else slug) in slugs:
             number += 1
-        found.add(name)
-    return found
+        slugs.add(name)
+    return slugs

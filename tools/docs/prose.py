@@ -54,7 +54,7 @@ def prose_of_docstrings(text: str) -> str:
 
 def blanked(what: re.Pattern[str], text: str) -> str:
     """The text with blanks for each match, so that lines and columns stay."""
-    return what.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return what.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def line_of(text: str, place: int) -> int:

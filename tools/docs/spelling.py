@@ -18,7 +18,7 @@ def problems(root: Path) -> list[str]:
     A word of the list in small letters may be written with capitals; others stand as they are.
     """
     listed = (root / WORDS).read_text().split("\n")[:-1]
-    found = [] if listed == sorted(set(listed)) else [f"{WORDS}:1: not sorted: LC_ALL=C sort -u"]
+    lines = [] if listed == sorted(set(listed)) else [f"{WORDS}:1: not sorted: LC_ALL=C sort -u"]
     met = [
         (word, f"{file.relative_to(root)}:{line_of(text, place)}")
         for file, text in texts(root)
@@ -26,7 +26,7 @@ def problems(root: Path) -> list[str]:
     ]
     known = set(listed)
     unknown = misspelt({word for word, _ in met if not {word, word.lower()} & known})
-    return found + [f"{where}: {word}" for word, where in met if word in unknown]
+    return lines + [f"{where}: {word}" for word, where in met if word in unknown]
 
 
 def texts(root: Path) -> Iterator[tuple[Path, str]]:
@@ -39,10 +39,10 @@ def texts(root: Path) -> Iterator[tuple[Path, str]]:
 
 def words(text: str) -> Iterator[tuple[str, int]]:
     """The words of a text and where they stand, without names like `x86`, `TensorFlow`, `JPEGs`."""
-    for found in WORD.finditer(text):
-        word = re.sub(r"'s$", "", found[0])
+    for match in WORD.finditer(text):
+        word = re.sub(r"'s$", "", match[0])
         if not NAME.search(word):
-            yield word, found.start()
+            yield word, match.start()
 
 
 def misspelt(candidates: set[str]) -> set[str]:

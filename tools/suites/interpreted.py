@@ -10,12 +10,17 @@ CONTRACT = ["python/tests/torch_contract"]
 PROCESSES = [
     "python/tests/test_workers.py",
     "python/tests/test_workers_policy.py",
+    "python/tests/test_workers_sharing.py",
+    "python/tests/test_workers_start_methods.py",
     "python/tests/test_autoscaler.py",
     "python/tests/test_migration.py",
+    "python/tests/test_migration_added.py",
     "python/tests/test_accelerate_datasets.py",
     "python/tests/test_accelerate_ends.py",
     "python/tests/test_accelerate_index.py",
     "python/tests/test_accelerate_workers.py",
+    "python/tests/test_accelerate_workers_imports.py",
+    "python/tests/test_accelerate_workers_kept.py",
     "python/tests/test_kept_batches.py",
     "python/tests/test_large_orders.py",
     "python/tests/test_no_more_processes.py",
@@ -29,7 +34,9 @@ STATES = [
     "python/tests/test_workers_bad_states.py",
     "python/tests/test_workers_resume.py",
     "python/tests/test_workers_resume_draws.py",
+    "python/tests/test_workers_resume_numbers.py",
     "python/tests/test_own_state.py",
+    "python/tests/test_own_state_watch.py",
     "python/tests/test_state_edges.py",
     "python/tests/test_state_edits.py",
     "python/tests/test_torch_state.py",
@@ -61,8 +68,8 @@ OTHERS = [
 def _named(*kinds: str) -> list[str]:
     """Test files of these kinds that no list above has."""
     paths = [path for kind in kinds for path in sorted((ROOT / "python/tests").glob(f"{kind}*.py"))]
-    found = [str(path.relative_to(ROOT)) for path in paths]
-    return [path for path in found if path not in {*PROCESSES, *STATES, *TRAINERS, *OTHERS}]
+    names = [str(path.relative_to(ROOT)) for path in paths]
+    return [path for path in names if path not in {*PROCESSES, *STATES, *TRAINERS, *OTHERS}]
 
 
 # What watches a run and decides, and what it watches: budgets, storages, traces, scenarios.

@@ -110,8 +110,8 @@ class Run:
         start = self.log.tell()
         status = self.command(sys.executable, *words)
         output = Path(self.log.name).read_text(errors="replace")[start:]
-        found = re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", output, re.MULTILINE)
-        counts = Counts(*map(int, found[-1])) if found else Counts()
+        matches = re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", output, re.MULTILINE)
+        counts = Counts(*map(int, matches[-1])) if matches else Counts()
         if status and not counts.failed:
             counts.failed = 1
         if counts.failed:
@@ -126,17 +126,17 @@ class Run:
             failure = next((each for each in case if each.tag in ("failure", "error")), None)
             if failure is not None:
                 counts.failed += 1
-                said = failure.text or failure.get("message") or ""
-                self.failures.append(f"{case.get('classname')}.{case.get('name')}\n{said[-600:]}")
+                reason = failure.text or failure.get("message") or ""
+                self.failures.append(f"{case.get('classname')}.{case.get('name')}\n{reason[-600:]}")
             elif case.find("skipped") is not None:
                 counts.skipped += 1
             else:
                 counts.passed += 1
         if status and not counts.failed:  # for example, no test was found
             counts.failed = 1
-            said = Path(self.log.name).read_text(errors="replace").split("\n$ ")[-1]
-            crash = said.find("Fatal Python error")  # the stack of each thread follows
-            end = said[crash : crash + 5000] if crash >= 0 else said[-600:]
+            output = Path(self.log.name).read_text(errors="replace").split("\n$ ")[-1]
+            crash = output.find("Fatal Python error")  # the stack of each thread follows
+            end = output[crash : crash + 5000] if crash >= 0 else output[-600:]
             self.failures.append(f"{junit.stem}: exit status {status}\n{end}")
         self.counts += counts
 

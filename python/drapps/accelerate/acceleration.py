@@ -110,20 +110,20 @@ class Acceleration:
         sums = Counter(self._ended)
         for tally in tuple(self._running):
             self._take(sums, tally)
-        found = {name: number for name, number in sums.items() if number}
-        return {**found, "left_alone": self._left_alone} if self._left_alone else found
+        totals = {name: number for name, number in sums.items() if number}
+        return {**totals, "left_alone": self._left_alone} if self._left_alone else totals
 
     def forms(self) -> dict[str, dict[str, Any]]:
         """What is kept of files for later epochs, by kind; empty where nothing is."""
         self._forget_the_parents()
-        told = {} if self._indexes is None else self._indexes.table.stats()
-        return {"jpeg_index": told} if told.get("samples") else {}
+        stats = {} if self._indexes is None else self._indexes.table.stats()
+        return {"jpeg_index": stats} if stats.get("samples") else {}
 
     def described(self) -> str:
         """What became of pictures, as a sentence; empty where there were none."""
-        said, forms = described(self.counts()), self.forms()
+        sentence, forms = described(self.counts()), self.forms()
         index = indexes.described(forms["jpeg_index"]) if forms else ""
-        return "; ".join(filter(None, (said, index)))
+        return "; ".join(filter(None, (sentence, index)))
 
     def _forget_the_parents(self) -> None:
         """In a child of a fork the pools are the parent's."""

@@ -105,9 +105,9 @@ def _composing(plain: Any, chain: _Chain) -> Callable[..., Any]:
         for transform in transforms[start:place]:
             output = transform(output)
         together = transforms[place:end]
-        made = make(output, *together[1:]) if all(map(_is_as_it_was, together)) else None
-        if made is not None:
-            output, place = made, end
+        tensor = make(output, *together[1:]) if all(map(_is_as_it_was, together)) else None
+        if tensor is not None:
+            output, place = tensor, end
         elif type(output) is Moved:
             output = output.image()
         for transform in transforms[place:]:
@@ -121,9 +121,9 @@ def _place(transforms: Any, kinds: list[Any]) -> int | None:
     """Where the kinds follow each other; None where they do not."""
     if type(transforms) is not list:
         return None
-    found = [type(each) for each in transforms]
-    for place in range(len(found) - len(kinds) + 1):
-        if found[place] is kinds[0] and found[place : place + len(kinds)] == kinds:
+    classes = [type(each) for each in transforms]
+    for place in range(len(classes) - len(kinds) + 1):
+        if classes[place] is kinds[0] and classes[place : place + len(kinds)] == kinds:
             return place
     return None
 
@@ -142,9 +142,9 @@ def _planes(image: Any, normalize: Any) -> Any:
     if view is None or torch.get_default_dtype() is not torch.float32:
         return None
     width, height = view.size
-    made = torch.empty((3, height, width), dtype=torch.float32, device="cpu")
-    view.to_normalized(normalize.mean, normalize.std, made.view(-1).numpy(), True)
-    return made
+    planes = torch.empty((3, height, width), dtype=torch.float32, device="cpu")
+    view.to_normalized(normalize.mean, normalize.std, planes.view(-1).numpy(), True)
+    return planes
 
 
 def _interleaved(image: Any, to_dtype: Any, normalize: Any) -> Any:
@@ -158,10 +158,10 @@ def _interleaved(image: Any, to_dtype: Any, normalize: Any) -> Any:
         return None
     width, height = view.size
     shape, strides = (3, height, width), (1, 3 * width, 3)
-    made = torch.empty_strided(shape, strides, dtype=torch.float32, device="cpu")
-    flat = made.permute(1, 2, 0).view(-1).numpy()
+    tensor = torch.empty_strided(shape, strides, dtype=torch.float32, device="cpu")
+    flat = tensor.permute(1, 2, 0).view(-1).numpy()
     view.to_normalized(normalize.mean, normalize.std, flat, False)
-    return made.as_subclass(tv_tensors.Image)
+    return tensor.as_subclass(tv_tensors.Image)
 
 
 def _colours_behind(image: Any, normalize: Any) -> View | None:

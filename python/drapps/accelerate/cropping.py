@@ -23,9 +23,9 @@ def patch_first(patches: Patches) -> None:
     held = vars(crop).get("get_params")
     plain: Any = held.__func__ if isinstance(held, staticmethod) else None
     if drawing is not None and is_own(module, plain):
-        made, usual = _drawing_first(plain, drawing, module.F), crop(8)
-        if _are_same(plain, made, _picture(), usual.scale, usual.ratio):
-            patches.put(crop, "get_params", staticmethod(patches.gated(made, plain)))
+        native, usual = _drawing_first(plain, drawing, module.F), crop(8)
+        if _are_same(plain, native, _picture(), usual.scale, usual.ratio):
+            patches.put(crop, "get_params", staticmethod(patches.gated(native, plain)))
 
 
 def patch_second(patches: Patches) -> None:
@@ -34,9 +34,9 @@ def patch_second(patches: Patches) -> None:
     plain, drawing = vars(crop).get("make_params"), draws()
     module: Any = sys.modules[crop.__module__]
     if drawing is not None and is_own(module, plain):
-        made = _drawing_second(plain, drawing, module)
-        if _are_same(plain, made, crop(8), [_picture()]):
-            patches.put(crop, "make_params", made, plain)
+        native = _drawing_second(plain, drawing, module)
+        if _are_same(plain, native, crop(8), [_picture()]):
+            patches.put(crop, "make_params", native, plain)
 
 
 def _drawing_first(plain: _Draw, drawing: Draws, functional: Any) -> _Draw:
@@ -90,13 +90,13 @@ def _picture() -> Any:
     return torch.empty((3, 37, 51), device="cpu")
 
 
-def _are_same(plain: _Draw, made: _Draw, *asked: Any) -> bool:
+def _are_same(plain: _Draw, native: _Draw, *asked: Any) -> bool:
     """Whether both draw the same boxes; the state of the generator stays what it is."""
     import torch
 
     before, drawn = torch.get_rng_state(), []
     try:
-        for draw in (plain, made):
+        for draw in (plain, native):
             torch.set_rng_state(before)
             boxes = [draw(*asked) for _ in range(_CHECKED)]
             drawn.append((boxes, torch.get_rng_state().tolist()))

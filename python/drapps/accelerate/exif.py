@@ -16,19 +16,19 @@ def orientation_in(data: bytes, alone: bool = False) -> int | None:
 
     `alone`: and where other data have a segment of their kind, which some take for EXIF data.
     """
-    found: bytes | None = None
+    segment: bytes | None = None
     at = 2
     while at + 4 <= len(data):
         marker, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
         if data[at] != 0xFF or marker < 0xC0 or marker == 0xFF or 0xD0 <= marker <= 0xD9:
             return None
         if marker == 0xDA:  # the scan, behind all that describes it
-            return 1 if found is None else _orientation(found)
+            return 1 if segment is None else _orientation(segment)
         body = data[at + 4 : at + 2 + size]
         if marker == 0xE1 and (alone or body[:4] == _EXIF[:4]):
-            if found is not None:
+            if segment is not None:
                 return None
-            found = body
+            segment = body
         at += 2 + size
     return None
 

@@ -25,15 +25,15 @@ def patch(patches: Patches) -> None:
     jpeg = module.JpegImageFile
     plain = vars(jpeg).get("_open")
     if is_own(module, plain):
-        made = _opening(plain, module)
-        if all(_is_same(jpeg, made, base64.b64decode(sample)) for sample in SAMPLES):
-            patches.put(jpeg, "_open", made, plain)
+        opener = _opening(plain, module)
+        if all(_is_same(jpeg, opener, base64.b64decode(sample)) for sample in SAMPLES):
+            patches.put(jpeg, "_open", opener, plain)
 
 
-def _is_same(jpeg: Any, made: _Open, data: bytes) -> bool:
+def _is_same(jpeg: Any, opener: _Open, data: bytes) -> bool:
     """Whether an image is opened to the same attributes, and its file read as far."""
     images = [
-        kind(io.BytesIO(data)) for kind in (jpeg, type(jpeg.__name__, (jpeg,), {"_open": made}))
+        kind(io.BytesIO(data)) for kind in (jpeg, type(jpeg.__name__, (jpeg,), {"_open": opener}))
     ]
     ends = [image.fp.tell() for image in images]
     held = [[(k, v) for k, v in vars(image).items() if k != "fp"] for image in images]

@@ -21,7 +21,7 @@ def put(patches: Patches, image: type) -> None:
     Both are of what the image has among its attributes, as without them.
     """
     patches.put(image, "_im", property(_held, _hold))
-    patches.put(image, _NAME, property(_made, _hold, _drop))
+    patches.put(image, _NAME, property(_core_image, _hold, _drop))
 
 
 def _held(self: Any) -> Any:
@@ -31,10 +31,10 @@ def _held(self: Any) -> Any:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {_NAME!r}") from None
 
 
-def _made(self: Any) -> Any:
+def _core_image(self: Any) -> Any:
     held = _held(self)
     if type(held) is LatePixels:
-        held = self.__dict__[_NAME] = held.made()
+        held = self.__dict__[_NAME] = held.core_image()
     return held
 
 

@@ -31,12 +31,12 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def _here_alone(made: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls `made` where one of our samples is made, else `plain`."""
+def _here_alone(native: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls `native` where one of our samples is made, else `plain`."""
 
     @functools.wraps(plain)
     def call(*args: Any, **options: Any) -> Any:
-        return (plain if _thread.region is None else made)(*args, **options)
+        return (plain if _thread.region is None else native)(*args, **options)
 
     return call
 
@@ -159,7 +159,7 @@ def _make(late: list[tuple[weakref.ref[LatePixels], weakref.ref[Any]]]) -> None:
         pixels, image = to_pixels(), to_image()
         if pixels is None:
             continue
-        core = pixels.made()
+        core = pixels.core_image()
         if image is not None and image._im is pixels:
             image._im = core
         if sys.getrefcount(pixels) > _ALONE:

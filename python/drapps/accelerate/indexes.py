@@ -57,11 +57,11 @@ def samples_in(dataset: Any) -> int:
         return 0
 
 
-def described(told: dict[str, Any]) -> str:
+def described(stats: dict[str, Any]) -> str:
     """The statistics of a table as a part of a sentence; empty where it has served nothing yet."""
-    asked = told["hits"] + told["misses"]
-    if not told["hits"]:
+    asked = stats["hits"] + stats["misses"]
+    if not stats["hits"]:
         return ""
-    mib = told["bytes"] / (1 << 20)
-    known = f"{told['samples']:,} pictures ({mib:.1f} MiB)"
-    return f"{told['hits'] / asked:.0%} of decoding began within the file, by an index of {known}"
+    mib = stats["bytes"] / (1 << 20)
+    known = f"{stats['samples']:,} pictures ({mib:.1f} MiB)"
+    return f"{stats['hits'] / asked:.0%} of decoding began within the file, by an index of {known}"

@@ -45,7 +45,7 @@ class LatePixels:
         """Width and height."""
         return self._core.size if self.view is None else self.view.size
 
-    def made(self) -> Any:
+    def core_image(self) -> Any:
         """Pillow's core image of these pixels, always the same."""
         view = self.view
         if view is not None:
@@ -57,7 +57,7 @@ class LatePixels:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.made(), name)
+        return getattr(self.core_image(), name)
 
 
 class LateAccess:
@@ -69,16 +69,16 @@ class LateAccess:
         self._late = late
         self._access: Any = None
 
-    def _made(self) -> Any:
+    def _pixel_access(self) -> Any:
         if self._access is None:
-            self._access = self._late.made().pixel_access(0)
+            self._access = self._late.core_image().pixel_access(0)
         return self._access
 
     def __getitem__(self, place: Any) -> Any:
-        return self._made()[place]
+        return self._pixel_access()[place]
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        self._made()[place] = value
+        self._pixel_access()[place] = value
 
 
 def _in_pillow(view: View) -> Any:

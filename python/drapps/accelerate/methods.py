@@ -28,7 +28,7 @@ def core_image(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def im(self: Any) -> Any:
         held = self._im
         if type(held) is LatePixels:
-            held = self._im = held.made()
+            held = self._im = held.core_image()
             return held
         return plain(self)
 
@@ -145,8 +145,8 @@ def resize(plain: Method, opening: Opening) -> Method:
                 whole = part == (0, 0, *self.size)
                 if target == self.size and whole:
                     return self.copy()
-                made = opening.resized(view, target, bicubic, None if whole else part)
-                return opening.image(self, made)
+                new_view = opening.resized(view, target, bicubic, None if whole else part)
+                return opening.image(self, new_view)
         return plain(self, size, resample, box, reducing_gap)
 
     return resize

@@ -33,8 +33,8 @@ def patch_second(patches: Patches) -> None:
         put_kernel(patches, vars(module).get("normalize"), plain, _normalizing(plain))
 
 
-def put_kernel(patches: Patches, functional: Any, plain: Any, made: Any) -> None:
-    """Has a function of the second interface call `made`, unless a user has put one there."""
+def put_kernel(patches: Patches, functional: Any, plain: Any, kernel: Any) -> None:
+    """Has a function of the second interface call `kernel`, unless a user has put one there."""
     from torchvision import tv_tensors
     from torchvision.transforms.v2.functional import _utils as utils
 
@@ -43,8 +43,8 @@ def put_kernel(patches: Patches, functional: Any, plain: Any, made: Any) -> None
     images = kernels.get(tv_tensors.Image)
     known = is_own(utils, wrapped) and kernels.get(_tensor()) is plain
     if known and attribute_of(images, "__wrapped__") is plain:
-        patches.put(kernels, _tensor(), made, plain)
-        patches.put(kernels, tv_tensors.Image, wrapped(made), images)
+        patches.put(kernels, _tensor(), kernel, plain)
+        patches.put(kernels, tv_tensors.Image, wrapped(kernel), images)
 
 
 def _tensor() -> Any:
@@ -65,12 +65,12 @@ def _normalizing(plain: _Normalize) -> _Normalize:
             known = interleaved is not None and are_numbers(mean, std, image.shape[0])
             if known and not image.requires_grad and not is_tracing():
                 try:
-                    made = torch.empty_like(image)
-                    out, floats = (flat(each, bool(interleaved)) for each in (made, image))
+                    tensor = torch.empty_like(image)
+                    out, floats = (flat(each, bool(interleaved)) for each in (tensor, image))
                 except (RuntimeError, TypeError):  # no memory of its own that others may read
                     return plain(image, mean, std, inplace)
                 _core.normalize_floats(out, floats, mean, std, bool(interleaved))
-                return made
+                return tensor
         return plain(image, mean, std, inplace)
 
     return normalize

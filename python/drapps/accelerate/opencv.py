@@ -77,19 +77,19 @@ class _Reading:
             return None
         size = (pixels.width, pixels.height) if turn > 4 else (pixels.height, pixels.width)
         channels = _channels(flags, pixels.channels)
-        made = np.empty(size if channels == 1 else (*size, 3), np.uint8)
+        array = np.empty(size if channels == 1 else (*size, 3), np.uint8)
         whole = (0, 0, pixels.height, pixels.width)
         blue_first = flags == _UNCHANGED or not flags & _RGB
         luma = channels < pixels.channels
-        pixels.to_bytes(whole, turn, False, channels, made.reshape(-1), blue_first, luma)
-        return made
+        pixels.to_bytes(whole, turn, False, channels, array.reshape(-1), blue_first, luma)
+        return array
 
     def _counted(self, data: bytes, flags: int) -> Any:
         if not data.startswith(JPEG_START):
             return None
-        made = self.picture(data, flags)
-        self._counts.add("by_opencv" if made is None else "native")
-        return made
+        picture = self.picture(data, flags)
+        self._counts.add("by_opencv" if picture is None else "native")
+        return picture
 
     def imdecode(self, plain: _Function) -> _Function:
         """``cv2.imdecode``."""
@@ -97,13 +97,13 @@ class _Reading:
 
         @functools.wraps(plain)
         def imdecode(*args: Any, **options: Any) -> Any:
-            made = None
+            picture = None
             if len(args) == 2 and not options and self._knows(args[1]):
                 buffer = args[0]
                 plain_bytes = type(buffer) is np.ndarray and buffer.dtype == np.uint8
                 if plain_bytes and buffer.ndim == 1 and buffer.flags.c_contiguous:
-                    made = self._counted(buffer.tobytes(), args[1])
-            return plain(*args, **options) if made is None else made
+                    picture = self._counted(buffer.tobytes(), args[1])
+            return plain(*args, **options) if picture is None else picture
 
         return imdecode
 
@@ -112,12 +112,12 @@ class _Reading:
 
         @functools.wraps(plain)
         def imread(*args: Any, **options: Any) -> Any:
-            made = None
+            picture = None
             if len(args) in (1, 2) and not options and type(args[0]) in (str, PosixPath):
                 flags = args[1] if len(args) == 2 else _BGR
                 data = _file(args[0]) if self._knows(flags) else None
-                made = None if data is None else self._counted(data, flags)
-            return plain(*args, **options) if made is None else made
+                picture = None if data is None else self._counted(data, flags)
+            return plain(*args, **options) if picture is None else picture
 
         return imread
 

@@ -23,39 +23,39 @@ class Patches:
         self._gate = gate
         self._before: list[tuple[Any, Any, Any, Any]] = []
 
-    def put(self, owner: Any, name: Any, made: Any, plain: Any = None) -> None:
+    def put(self, owner: Any, name: Any, value: Any, plain: Any = None) -> None:
         """Sets an attribute of a class or a module, or what a dictionary has under a key.
 
         Args:
             owner: the class, module or dictionary.
             name: of the attribute, or the key.
-            made: what stands there from now on.
+            value: what stands there from now on.
             plain: the function that it takes the place of; without one it is no function.
         """
-        self._put(owner, name, self.gated(made, plain))
+        self._put(owner, name, self.gated(value, plain))
 
     def put_by_name(self, owner: ModuleType, all_made: Mapping[str, Any]) -> None:
         """The same of functions of a module, and wherever others have imported them by name."""
         standing = {}
-        for name, made in all_made.items():
+        for name, function in all_made.items():
             plain = vars(owner)[name]
-            standing[id(plain)] = gated = self.gated(made, plain)
+            standing[id(plain)] = gated = self.gated(function, plain)
             self._put(owner, name, gated)
         for held in _modules_holding(standing.keys()) if standing else ():
             for key, value in tuple(held.items()):
                 if id(value) in standing:
                     self._put(held, key, standing[id(value)])
 
-    def gated(self, made: Any, plain: Any) -> Any:
+    def gated(self, value: Any, plain: Any) -> Any:
         """What stands there of a function that takes the place of a plain one."""
-        standing = made if plain is None or self._gate is None else self._gate(made, plain)
+        standing = value if plain is None or self._gate is None else self._gate(value, plain)
         if plain is not None and isinstance(standing, FunctionType):
             vars(standing)["__prepare_scriptable__"] = lambda: plain  # what torch.jit compiles
         return standing
 
-    def _put(self, owner: Any, name: Any, made: Any) -> None:
-        self._before.append((owner, name, self._held(owner).get(name, _NOTHING), made))
-        self._set(owner, name, made)
+    def _put(self, owner: Any, name: Any, value: Any) -> None:
+        self._before.append((owner, name, self._held(owner).get(name, _NOTHING), value))
+        self._set(owner, name, value)
 
     @staticmethod
     def _held(owner: Any) -> Any:
@@ -70,8 +70,8 @@ class Patches:
 
     def undo(self) -> None:
         """All is as it was, but for what a user has put there since."""
-        for owner, name, value, made in reversed(self._before):
-            if self._held(owner).get(name) is not made:
+        for owner, name, value, patch in reversed(self._before):
+            if self._held(owner).get(name) is not patch:
                 continue
             if value is _NOTHING:
                 delattr(owner, name)
@@ -99,12 +99,12 @@ def look_for(functions: Iterable[Any]) -> None:
     global _looked
     wanted, modules = frozenset(map(id, functions)), len(sys.modules)
     if _looked is None or (_looked.modules, _looked.functions) != (modules, wanted):
-        found = (
+        names = (
             name
             for name, held in _modules_of_users()
             if any(id(value) in wanted for value in tuple(held.values()))
         )
-        _looked = _Looked(modules, wanted, tuple(found))
+        _looked = _Looked(modules, wanted, tuple(names))
 
 
 def _modules_holding(functions: Collection[int]) -> Iterator[dict[str, Any]]:

@@ -39,8 +39,8 @@ def patch(patches: Patches) -> None:
 def _calling(plain: Any, **others: Any) -> Any:
     """A copy of a function that calls others by some names."""
     names = {**plain.__globals__, **others}
-    made = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__)
-    return functools.wraps(plain)(made)
+    function = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__)
+    return functools.wraps(plain)(function)
 
 
 def _interpolating(plain: Any, held: dict[str, Any]) -> Callable[..., Any]:
@@ -54,7 +54,7 @@ def _interpolating(plain: Any, held: dict[str, Any]) -> Callable[..., Any]:
             if not holds:
                 holds.append(_is_same(plain))
             if holds[0] and not is_watched():
-                return _made(image, options["size"], _MODES[options["mode"]])
+                return _resize(image, options["size"], _MODES[options["mode"]])
         return now(image, *more, **options)
 
     return interpolate
@@ -90,16 +90,16 @@ def _is_interleaved(image: Any, width: int) -> bool:
     return bool(channel == 1 and pixel == 3 and row >= 3 * width)
 
 
-def _made(image: Any, size: Any, bicubic: bool) -> Any:
+def _resize(image: Any, size: Any, bicubic: bool) -> Any:
     import torch
 
     # As torch tells by the strides how a picture lies, that of the batch among them.
     batch, channel, row, _ = image.stride()
     interleaved = channel == 1 and batch >= row * image.shape[2]
     layout = torch.channels_last if interleaved else torch.contiguous_format
-    made = torch.empty((1, 3, *size), dtype=torch.uint8, device="cpu", memory_format=layout)
-    _core.resize_bytes(made[0].numpy(), image[0].numpy(), bicubic)
-    return made
+    output = torch.empty((1, 3, *size), dtype=torch.uint8, device="cpu", memory_format=layout)
+    _core.resize_bytes(output[0].numpy(), image[0].numpy(), bicubic)
+    return output
 
 
 def _is_same(plain: Any) -> bool:
@@ -131,5 +131,5 @@ def _alike(plain: Any, pixels: Any, size: tuple[int, int], mode: str) -> bool:
     import torch
 
     options = {"size": list(size), "mode": mode, "align_corners": False, "antialias": True}
-    theirs, mine = plain(pixels, **options), _made(pixels, size, _MODES[mode])
+    theirs, mine = plain(pixels, **options), _resize(pixels, size, _MODES[mode])
     return bool(torch.equal(theirs, mine) and theirs.stride() == mine.stride())

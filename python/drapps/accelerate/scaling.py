@@ -31,12 +31,12 @@ def _to_dtype(plain: Any) -> Any:
             interleaved = is_interleaved(image) if image.dtype is torch.uint8 else None
             if interleaved is not None and not is_tracing():
                 try:
-                    made = torch.empty_like(image, dtype=dtype)
-                    out, values = (flat(each, interleaved) for each in (made, image))
+                    floats = torch.empty_like(image, dtype=dtype)
+                    out, values = (flat(each, interleaved) for each in (floats, image))
                 except (RuntimeError, TypeError):  # no memory of its own that others may read
                     return plain(image, dtype, scale)
                 _core.scale_bytes(out, values)
-                return made
+                return floats
         return plain(image, dtype, scale)
 
     return to_dtype

@@ -36,11 +36,11 @@ def _collating(plain: Any) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-        made = None
+        stack = None
         # Elsewhere the pixels of the batch lie together as well.
         if type(batch) in (list, tuple) and _is_known(batch[0]) and get_worker_info() is not None:
-            made = _stacked(batch)
-        return plain(batch, collate_fn_map=collate_fn_map) if made is None else made
+            stack = _stacked(batch)
+        return plain(batch, collate_fn_map=collate_fn_map) if stack is None else stack
 
     return collate_tensor_fn
 
@@ -81,6 +81,6 @@ def _stacked(batch: Sequence[Any]) -> Any:
         return None
     plain = batch[0].as_subclass(torch.Tensor)
     storage = plain._typed_storage()._new_shared(plain.numel() * len(batch), device=plain.device)
-    made = plain.new(storage).resize_(len(batch), *size)
-    _core.separate_floats(made.view(-1).numpy(), pixels)
-    return made
+    stack = plain.new(storage).resize_(len(batch), *size)
+    _core.separate_floats(stack.view(-1).numpy(), pixels)
+    return stack

@@ -91,8 +91,8 @@ class Tally:
     def sums(self) -> dict[str, int]:
         """Of all processes; ``left_alone`` is the reason of one that has one, else 0."""
         words = memoryview(bytes(self._words)).cast("Q")
-        found = {name: sum(words[place::_WORDS]) for place, name in enumerate(_NAMES)}
-        return {**found, "left_alone": max(words[_REASON::_WORDS], default=0)}
+        totals = {name: sum(words[place::_WORDS]) for place, name in enumerate(_NAMES)}
+        return {**totals, "left_alone": max(words[_REASON::_WORDS], default=0)}
 
 
 def described(counts: Mapping[str, int]) -> str:
@@ -109,13 +109,13 @@ def _of_pictures(counts: Mapping[str, int]) -> str:
     by_pillow, by_others = _named(counts, BY_PILLOW), _named(counts, BY_OTHERS)
     if not native and not by_pillow and not by_others:
         return ""
-    said = f"{native:,} pictures decoded natively"
+    clause = f"{native:,} pictures decoded natively"
     if native and counts.get("resized", 0):
-        said += f", {min(counts['resized'] / native, 1):.0%} of them resized with that"
+        clause += f", {min(counts['resized'] / native, 1):.0%} of them resized with that"
     if by_pillow:
         reasons = ", ".join(f"{number:,} {text}" for text, number in by_pillow.items())
-        said += f"; {sum(by_pillow.values()):,} by Pillow ({reasons})"
-    return "; ".join([said, *(f"{number:,} by {text}" for text, number in by_others.items())])
+        clause += f"; {sum(by_pillow.values()):,} by Pillow ({reasons})"
+    return "; ".join([clause, *(f"{number:,} by {text}" for text, number in by_others.items())])
 
 
 def _named(counts: Mapping[str, int], texts: Mapping[str, str]) -> dict[str, int]:

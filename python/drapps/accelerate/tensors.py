@@ -20,12 +20,12 @@ SECOND = "torchvision.transforms.v2.functional._type_conversion"
 def patch(patches: Patches) -> None:
     """Has both functions take views, unless a user has put one of his own in its place."""
     functional: ModuleType = sys.modules[FUNCTIONAL]
-    made = {}
+    functions = {}
     for name, make in _MADE.items():
         plain = vars(functional).get(name)
         if is_own(functional, plain):
-            made[name] = make(plain)
-    patches.put_by_name(functional, made)
+            functions[name] = make(plain)
+    patches.put_by_name(functional, functions)
 
 
 def look_for_users() -> None:
@@ -63,12 +63,12 @@ def _to_tensor(plain: Any) -> Callable[[Any], Any]:
         if height * width == 1:
             return plain(pic)
         if view.mode == "RGB":
-            made = torch.empty((3, height, width), dtype=torch.float32, device="cpu")
+            tensor = torch.empty((3, height, width), dtype=torch.float32, device="cpu")
         else:  # the strides that an axis of one element has there
             shape, strides = (1, height, width), (1, width, 1)
-            made = torch.empty_strided(shape, strides, dtype=torch.float32, device="cpu")
-        view.to_floats(made.view(-1).view(made.shape).numpy())
-        return made
+            tensor = torch.empty_strided(shape, strides, dtype=torch.float32, device="cpu")
+        view.to_floats(tensor.view(-1).view(tensor.shape).numpy())
+        return tensor
 
     return to_tensor
 

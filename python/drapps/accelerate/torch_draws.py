@@ -83,8 +83,8 @@ def logarithms_of(ratio: tuple[float, float]) -> list[float]:
     """As torch rounds them."""
     import torch
 
-    made: list[float] = torch.log(torch.tensor(ratio, dtype=torch.float32, device="cpu")).tolist()
-    return made
+    logs: list[float] = torch.log(torch.tensor(ratio, dtype=torch.float32, device="cpu")).tolist()
+    return logs
 
 
 @functools.cache
@@ -102,8 +102,8 @@ def rounding() -> bool | None:
     import torch
 
     before = torch.default_generator.get_state()
-    made = [torch.empty(1, dtype=torch.float32, device="cpu") for _ in range(_CHECKED)]
-    theirs = [each.uniform_(*_RANGE).item() for each in made]
+    tensors = [torch.empty(1, dtype=torch.float32, device="cpu") for _ in range(_CHECKED)]
+    theirs = [each.uniform_(*_RANGE).item() for each in tensors]
     torch.default_generator.set_state(before)
     for fused in (True, False):
         state = before.clone().numpy()

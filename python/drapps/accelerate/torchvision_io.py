@@ -53,9 +53,9 @@ def _operator(plain: Any, answer: Callable[..., Any]) -> Any:
 
     for name in plain.overloads():
         getattr(plain, name)  # which is made once, and then among its attributes
-    made = kind.__new__(Operator)
-    vars(made).update(vars(plain))
-    return made
+    operator = kind.__new__(Operator)
+    vars(operator).update(vars(plain))
+    return operator
 
 
 class _Decoding:
@@ -66,10 +66,10 @@ class _Decoding:
         self._holds: bool | None = None  # whether it makes the same, once that is known
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        made = None
+        picture = None
         if not options and 2 <= len(args) <= 3 and _are_known(*args):
-            made = self._native(*args)
-        return self._plain(*args, **options) if made is None else made
+            picture = self._native(*args)
+        return self._plain(*args, **options) if picture is None else picture
 
     def _native(self, data: Any, mode: int, upright: bool = False) -> Any:
         """The picture; None for what is left to torchvision."""
@@ -79,9 +79,9 @@ class _Decoding:
             return None
         if file[: len(JPEG_START)] != JPEG_START or not self._is_same():
             return None
-        made = _picture(file.tobytes(), mode, upright)
-        self._counts.add("by_torchvision" if made is None else "native")
-        return made
+        picture = _picture(file.tobytes(), mode, upright)
+        self._counts.add("by_torchvision" if picture is None else "native")
+        return picture
 
     def _is_same(self) -> bool:
         """Whether both make the same of some pictures."""
@@ -125,10 +125,10 @@ def _picture(data: bytes, mode: int, upright: bool) -> Any:
     if pixels is None or turn is None or pixels.height * pixels.width > _MOST:
         return None
     channels = _CHANNELS.get(mode, pixels.channels)
-    made = torch.empty((pixels.height, pixels.width, channels), dtype=torch.uint8, device="cpu")
+    tensor = torch.empty((pixels.height, pixels.width, channels), dtype=torch.uint8, device="cpu")
     whole, luma = (0, 0, pixels.height, pixels.width), channels < pixels.channels
-    pixels.to_bytes(whole, 1, False, channels, made.view(-1).numpy(), False, luma)
-    picture, (swaps, flips) = made.permute(2, 0, 1), _TURNS[turn]
+    pixels.to_bytes(whole, 1, False, channels, tensor.view(-1).numpy(), False, luma)
+    picture, (swaps, flips) = tensor.permute(2, 0, 1), _TURNS[turn]
     picture = picture.transpose(-1, -2) if swaps else picture
     return picture.flip(flips) if flips else picture
 

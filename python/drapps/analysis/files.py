@@ -96,13 +96,13 @@ class Files:
 
 def named(dataset: Any, indices: Iterable[Any]) -> list[str]:
     """The files of samples, where a dataset lists them; none where it does not."""
-    found = []
+    paths = []
     for index in indices:
         path = name_of(dataset, index)
         if not os.path.isfile(path):  # noqa: PTH113 - of each sample
             return []
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def below(folder: str) -> list[str]:
@@ -111,10 +111,10 @@ def below(folder: str) -> list[str]:
     Raises:
         DataNotFoundError: it is none, or has none.
     """
-    found = [str(path) for path in sorted(Path(folder).rglob("*")) if path.is_file()]
-    if not found:
+    files = [str(path) for path in sorted(Path(folder).rglob("*")) if path.is_file()]
+    if not files:
         raise DataNotFoundError(f"{folder} is no folder with files; --data names that of the data")
-    return found
+    return files
 
 
 class OpenEvents:

@@ -56,7 +56,7 @@ def _grain(module: Any, iterated: Iterated) -> None:
     so it is told that it has none.
     """
     output = module._OutputIterDataset
-    made: dict[int, Any] = {}  # by its parent, a dataset that is made anew for each pass
+    datasets: dict[int, Any] = {}  # by its parent, a dataset that is made anew for each pass
     behind = output.__iter__
 
     def plain(dataset: Any) -> Iterator[Any]:
@@ -71,7 +71,7 @@ def _grain(module: Any, iterated: Iterated) -> None:
             return behind(end)  # type: ignore[no-any-return]
         parents: Any = getattr(dataset, "_parents", ())
         if len(parents) == 1 and isinstance(parents[0], module.MapDataset):
-            dataset = made.setdefault(id(parents[0]), dataset)
+            dataset = datasets.setdefault(id(parents[0]), dataset)
         dataset.has_child = False
         return iterated(dataset, plain)
 

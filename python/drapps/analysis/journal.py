@@ -48,16 +48,16 @@ class Journal:
         """A phase: as it is stored, or measured now and stored."""
         if name not in self.phases:
             self.keep(name, measure())
-        found: Mapping[str, Any] = self.phases[name]
-        return found
+        figures: Mapping[str, Any] = self.phases[name]
+        return figures
 
-    def keep(self, name: str, found: Mapping[str, Any]) -> None:
+    def keep(self, name: str, figures: Mapping[str, Any]) -> None:
         """Stores a phase.
 
         Raises:
             OSError: the file cannot be written.
         """
-        self.phases[name] = dict(found)
+        self.phases[name] = dict(figures)
         if self._path is None:
             return
         text = json.dumps(self.facts(), indent=2) + "\n"

@@ -39,9 +39,9 @@ def loader_of(loader: Any, depth: int | None = None) -> AnyLoader:
     for (module, name), measured in _OTHERS.items():
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None and isinstance(loader, kind):
-            found = measured(loader)
-            found.depth = found.depth if depth is None else depth
-            return found
+            wrapper = measured(loader)
+            wrapper.depth = wrapper.depth if depth is None else depth
+            return wrapper
     if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
         raise PipelineError(f"a {type(loader).__name__} cannot be iterated, so not be analyzed")
     return AnyLoader(loader, 1 if depth is None else depth)

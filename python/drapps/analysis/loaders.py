@@ -213,11 +213,11 @@ class TorchLoader(AnyLoader):
         self.choices = choices_of(self.cores, there)
         self.keeps = self._native and loader.cache != "off"
         self._batches: list[Any] | None = None
-        self._made: dict[float, Any] = {}
+        self._loaders: dict[float, Any] = {}
 
     def draw(self, batches: int) -> None:
         """Index batches of the loader's own sampler, where its dataset has an index."""
-        self._most, self._made = batches, {}
+        self._most, self._loaders = batches, {}
         if hasattr(self.loader.dataset, "__iter__") and not hasattr(
             self.loader.dataset, "__getitem__"
         ):
@@ -240,17 +240,17 @@ class TorchLoader(AnyLoader):
 
     def kept_alike(self) -> Kept | None:
         """As `AnyLoader.kept_alike`."""
-        made = self._made.get(self.cores)
-        return None if made is None else Kept.of(made)
+        loader = self._loaders.get(self.cores)
+        return None if loader is None else Kept.of(loader)
 
     def _chosen(self, cores: float) -> Iterator[Any]:
         if self.fresh or not self.keeps:
             return iter(self._like_it(cores))
-        if cores not in self._made:
-            self._made[cores] = self._like_it(cores)
-            for _ in self._made[cores]:  # which it keeps
+        if cores not in self._loaders:
+            self._loaders[cores] = self._like_it(cores)
+            for _ in self._loaders[cores]:  # which it keeps
                 pass
-        return iter(self._made[cores])
+        return iter(self._loaders[cores])
 
     def _like_it(self, cores: float) -> Any:
         """A loader of the chosen batches, with the options of this one."""

@@ -93,7 +93,7 @@ def _samples(chain: list[Any]) -> int:
 
 def _files(chain: list[Any]) -> list[str]:
     """The files that are named by the sources of a dataset: all of them, or none."""
-    found: list[str] = []
+    paths: list[str] = []
     for source in chain:
         if source._inputs():
             continue
@@ -103,8 +103,8 @@ def _files(chain: list[Any]) -> list[str]:
             if getattr(getattr(tensor, "dtype", None), "name", "") != "string":
                 continue
             values = [os.fsdecode(each) for each in tensor.numpy().reshape(-1)[:_MOST_FILES]]
-            found += [each for each in values if os.path.isfile(each)]  # noqa: PTH113 - of many
-    return found
+            paths += [each for each in values if os.path.isfile(each)]  # noqa: PTH113 - of many
+    return paths
 
 
 class NativeLoader(AnyLoader):
@@ -118,14 +118,14 @@ class NativeLoader(AnyLoader):
         self.choices = choices_of(self.cores, there)
         self.samples = loader.dataset_size
         self.keeps = loader._resources.cache != "off"
-        self._made: dict[float, Any] = {}
+        self._loaders: dict[float, Any] = {}
         self._indices: list[int] = []
         self.about |= {"kind": "drapps", "native": True}
 
     def draw(self, batches: int) -> None:
         """The first batches of epoch 0."""
         super().draw(batches)
-        self._made, self._indices = {}, []
+        self._loaders, self._indices = {}, []
 
     def kept(self) -> Kept | None:
         """As `AnyLoader.kept`."""
@@ -133,8 +133,8 @@ class NativeLoader(AnyLoader):
 
     def kept_alike(self) -> Kept | None:
         """As `AnyLoader.kept_alike`."""
-        made = self._made.get(self.cores)
-        return None if made is None else Kept.of(made)
+        loader = self._loaders.get(self.cores)
+        return None if loader is None else Kept.of(loader)
 
     def indices(self) -> tuple[Any, list[Any]]:
         """The paths of its source, and which of them the chosen batches have."""
@@ -152,11 +152,11 @@ class NativeLoader(AnyLoader):
     def _chosen(self, cores: float) -> Iterator[Any]:
         if self.fresh or not self.keeps:
             return iter(self._like_it(cores, "off"))
-        if cores not in self._made:
-            self._made[cores] = self._other(cores, self.loader._resources.cache)
-            for _ in itertools.islice(self._made[cores].iterate(0), self._most):
+        if cores not in self._loaders:
+            self._loaders[cores] = self._other(cores, self.loader._resources.cache)
+            for _ in itertools.islice(self._loaders[cores].iterate(0), self._most):
                 pass  # which it keeps
-        return iter(self._made[cores].iterate(0))
+        return iter(self._loaders[cores].iterate(0))
 
     def _like_it(self, cores: float, cache: Any) -> Iterator[Any]:
         return iter(self._other(cores, cache).iterate(0))

@@ -158,10 +158,10 @@ def _attributed(model: Model) -> dict[str, float]:
     batch = model.ingest[0][0]
     alone = batch / predict(model).training
     cached = batch / predict(model, cache=1.0).throughput
-    found = {"training": alone, "prepare": cached - alone}
+    parts = {"training": alone, "prepare": cached - alone}
     if model.fetches:
-        found["fetch"] = batch / predict(model, cache=0.0).throughput - cached
-    return found
+        parts["fetch"] = batch / predict(model, cache=0.0).throughput - cached
+    return parts
 
 
 def stored_at(path: str | os.PathLike[str], stall: float = 0.05) -> AnalysisReport:

@@ -202,8 +202,8 @@ class Session:
             return
         dataset, indices = loader.indices()
         heard = self._opened.heard() if self._opened is not None else []
-        found, self._from = files_of(plan.data, dataset, indices, heard, loader.samples)
-        self._holding = found
+        holding, self._from = files_of(plan.data, dataset, indices, heard, loader.samples)
+        self._holding = holding
 
     def _heard(self, loader: AnyLoader, most_s: float) -> Drained:
         if self._opened is None:
@@ -222,7 +222,7 @@ class Session:
         if self._holding is not None:
             held = self._holding.hold(1.0)
         drains = [functools.partial(self._loader.drain, cores) for cores in self._loader.choices]
-        found = {
+        figures = {
             "points": _medians(drains, self._plan.seconds),
             "cores": self._loader.cores,
             "resident": held,
@@ -233,8 +233,8 @@ class Session:
         if kept is not None and kept.samples and self._holding is not None:
             self._loader.fresh = True
             fresh = {"fresh": _medians(drains, self._plan.seconds)}
-            return found | fresh | {"kept": asdict(kept)}
-        return found
+            return figures | fresh | {"kept": asdict(kept)}
+        return figures
 
     def _cold(self) -> Mapping[str, Any]:
         if self._holding is None:
@@ -250,8 +250,8 @@ class Session:
             return self._loader.drain()
 
         self._loader.fresh = True
-        (found,) = _medians([drain], self._plan.seconds)
-        return found | {"cached": cached, "sample_bytes": holding.sample_bytes}
+        (median,) = _medians([drain], self._plan.seconds)
+        return median | {"cached": cached, "sample_bytes": holding.sample_bytes}
 
     def _storage(self) -> Mapping[str, Any]:
         if self._holding is None:
@@ -332,11 +332,11 @@ def _medians(drains: Sequence[Callable[[], Drained]], most_s: float) -> list[dic
     rounds = [[drain() for drain in drains]]
     while len(rounds) < _ROUNDS and time.perf_counter() - begun < most_s:
         rounds.append([drain() for drain in drains])
-    found = []
+    medians = []
     for each in zip(*rounds, strict=True):
         ordered = sorted(each, key=lambda drained: drained.samples / drained.seconds)
-        found.append(asdict(ordered[len(ordered) // 2]))
-    return found
+        medians.append(asdict(ordered[len(ordered) // 2]))
+    return medians
 
 
 def synchronise() -> None:
@@ -350,8 +350,8 @@ def synchronise() -> None:
 def _again(batch: Any) -> Any:
     """A batch with the same arrays, in containers of its own, from which a training may take."""
     if isinstance(batch, (dict, list)):
-        made = copy.copy(batch)
+        container = copy.copy(batch)
         for key in batch if isinstance(batch, dict) else range(len(batch)):
-            made[key] = _again(batch[key])
-        return made
+            container[key] = _again(batch[key])
+        return container
     return copy.copy(batch) if isinstance(batch, collections.UserDict) else batch

@@ -48,13 +48,13 @@ def run(chosen: argparse.Namespace) -> Answer:
 
     progress = Progress(chosen)
     try:
-        found = calibrated(
+        calibration = calibrated(
             chosen.seconds, lambda what, done, of: progress.say(f"{what}, {done} of {of}")
         )
     finally:
         progress.clear()
-    found.save(file)
+    calibration.save(file)
     # A name without a dot or a slash would be that of a machine that comes with DRAPPS.
     name = chosen.out if "." in chosen.out or "/" in chosen.out else f"./{chosen.out}"
     use = f"in {shown(chosen.out)}: drapps simulate SCENARIO --machine {shown(name)}"
-    return Answer(f"{found}\n{use}", {"file": chosen.out, **found.to_json()})
+    return Answer(f"{calibration}\n{use}", {"file": chosen.out, **calibration.to_json()})

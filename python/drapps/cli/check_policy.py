@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     policy = read(Path(chosen.file))
     progress = Progress(chosen)
     try:
-        found = check(
+        verdict = check(
             policy,
             cases=chosen.cases or CASES,
             draws=chosen.seed or DRAWS,
@@ -67,19 +67,19 @@ def run(chosen: argparse.Namespace) -> Answer:
         out = NewFile(Path(chosen.out))
         try:
             known = card if isinstance(card, dict) else {}
-            checked = {**policy, "card": {**known, "gate": found}}
+            checked = {**policy, "card": {**known, "gate": verdict}}
             out.write((json.dumps(checked, indent=1) + "\n").encode())
             out.appear()
         finally:
             out.discard()
-    return Answer(_text(chosen.file, found), found)
+    return Answer(_text(chosen.file, verdict), verdict)
 
 
-def _text(file: str, found: Mapping[str, Any]) -> str:
-    passed = "passes the gate" if found["passed"] else "does not pass the gate"
+def _text(file: str, verdict: Mapping[str, Any]) -> str:
+    passed = "passes the gate" if verdict["passed"] else "does not pass the gate"
     lines = [f"{shown(file)} {passed}"]
-    lines += [f"  {reason}" for reason in found["failed"]]
-    for name, each in found["sets"].items():
+    lines += [f"  {reason}" for reason in verdict["failed"]]
+    for name, each in verdict["sets"].items():
         lines.append(f"{each['runs']} machines, {name}: rate over the best known")
         means = each["means"]
         width = max(map(len, means))

@@ -105,8 +105,8 @@ def run_children(
         What became of them, in a sentence that goes on.
     """
     with _main_unnamed() as main:
-        made = Call(call, main)
-        context = start(watched, (made, str(folder)), count, join=False, **how)
+        target = Call(call, main)
+        context = start(watched, (target, str(folder)), count, join=False, **how)
     processes = context.processes
     until = float("inf")
     while (left := [each for each in processes if each.is_alive()]) and time.monotonic() < until:

@@ -82,7 +82,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     return Answer("\n".join(lines), facts, f"{failed} of {tried} files failed" if failed else "")
 
 
-def _class_lines(found: FileClass) -> list[str]:
+def _class_lines(group: FileClass) -> list[str]:
     rows = [
         (
             row.form if row.holds == 1 else f"{row.form} ({row.holds:.0%} of them)",
@@ -93,12 +93,12 @@ def _class_lines(found: FileClass) -> list[str]:
             f"{row.region_us:,.0f}",
             str(row.error),
         )
-        for row in found.forms
+        for row in group.forms
     ]
     head = ("form", "bytes", "ratio", "make us", "whole us", "half us", "error")
     title = (
-        f"{found.name}: {found.files} files of {found.bytes:,.0f} bytes, "
-        f"{found.height:,.0f} x {found.width:,.0f} pixels in the mean"
+        f"{group.name}: {group.files} files of {group.bytes:,.0f} bytes, "
+        f"{group.height:,.0f} x {group.width:,.0f} pixels in the mean"
     )
     return [title, *_columns([head, *rows])]
 

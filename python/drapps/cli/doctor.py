@@ -40,17 +40,17 @@ def run(chosen: argparse.Namespace) -> Answer:
     Raises:
         OSError: the folder cannot be read.
     """
-    found = list(_looked(chosen.folder))
-    problems = [each for each in found if each.status == PROBLEM]
-    width = max(len(each.name) for each in found)
+    findings = list(_looked(chosen.folder))
+    problems = [each for each in findings if each.status == PROBLEM]
+    width = max(len(each.name) for each in findings)
     lines = []
-    for each in found:
-        lines.append(f"{_MARKS[each.status]} {each.name:<{width}}  {shown(each.found)}")
+    for each in findings:
+        lines.append(f"{_MARKS[each.status]} {each.name:<{width}}  {shown(each.detail)}")
         if each.mend:
             lines.append(f"  {'':<{width}}  → {each.mend}")
     names = ", ".join(each.name for each in problems)
-    error = f"{len(problems)} of {len(found)} will fail: {names}" if problems else ""
-    return Answer("\n".join(lines), {"findings": [asdict(each) for each in found]}, error)
+    error = f"{len(problems)} of {len(findings)} will fail: {names}" if problems else ""
+    return Answer("\n".join(lines), {"findings": [asdict(each) for each in findings]}, error)
 
 
 def _looked(folder: str | None) -> Iterator[Finding]:

@@ -50,9 +50,9 @@ def register(commands: Commands) -> None:
 def answer_of(seen: list[Seen], why: str, error: str = "") -> Answer:
     """What is told of the loaders, and why the script has ended."""
     native = sum(each.facts["native"] for each in seen)
-    told = f"{native} of {len(seen)} loaders would run natively. Stopped: {why}."
+    summary = f"{native} of {len(seen)} loaders would run natively. Stopped: {why}."
     facts = {"loaders": [each.facts for each in seen], "stopped": why} if seen else {}
-    return Answer("\n".join([*(each.text for each in seen), told]) if seen else "", facts, error)
+    return Answer("\n".join([*(each.text for each in seen), summary]) if seen else "", facts, error)
 
 
 def run(chosen: argparse.Namespace) -> Answer:

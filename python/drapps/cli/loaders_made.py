@@ -75,7 +75,7 @@ class Watch:
             tell: gets the loaders, and why the script has ended; gives the exit status.
             run_children: as `drapps.cli.children.run_children`.
         """
-        self.made: list[Made] = []
+        self.loaders: list[Made] = []
         self.folder = folder
         self._tell = tell
         self._run_children = run_children
@@ -83,19 +83,19 @@ class Watch:
 
     def seen(self) -> list[Seen]:
         """All loaders, and those of other processes that no process before them has made too."""
-        found = [made.seen() for made in self.made]
+        loaders = [entry.seen() for entry in self.loaders]
         for path in sorted(self.folder.glob("*.json"), key=lambda path: int(path.stem)):
             left = [Seen(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
-            known = {each.text for each in found}
-            found += [each for each in left if each.text not in known]
-        return found
+            known = {each.text for each in loaders}
+            loaders += [each for each in left if each.text not in known]
+        return loaders
 
     def leave(self, number: int) -> None:
         """Leaves what this process has made for the one that is to tell of it."""
-        found = [asdict(made.seen()) for made in self.made if made.pid == os.getpid()]
-        told = json.dumps(found).replace("__mp_main__", "__main__")  # the script's name in a child
+        facts = [asdict(entry.seen()) for entry in self.loaders if entry.pid == os.getpid()]
+        text = json.dumps(facts).replace("__mp_main__", "__main__")  # the script's name in a child
         unfinished = self.folder / f"{number}.unfinished"
-        unfinished.write_text(told, encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8")
         unfinished.rename(self.folder / f"{number}.json")
 
     @contextmanager
@@ -109,9 +109,9 @@ class Watch:
         init = DataLoader.__init__
 
         @functools.wraps(init)
-        def made(loader: Any, *arguments: Any, **options: Any) -> None:
+        def construct(loader: Any, *arguments: Any, **options: Any) -> None:
             init(loader, *arguments, **options)
-            self.made.append(Made(loader, caller()))
+            self.loaders.append(Made(loader, caller()))
 
         def iterated(_loader: Any) -> NoReturn:
             self.end(f"the first iter(), at {caller()}")
@@ -124,13 +124,13 @@ class Watch:
             daemon: bool = False,
             start_method: str = "spawn",
         ) -> NoReturn:
-            said = f"the script starts processes of its own at {caller()}"
+            reason = f"the script starts processes of its own at {caller()}"
             how = {"daemon": daemon, "start_method": start_method}
             became = self._run_children(start, self.folder, (fn, args), nprocs, how)
-            self.end(f"{said}, {became}")
+            self.end(f"{reason}, {became}")
 
         patches: list[tuple[Any, str, Any]] = [
-            (DataLoader, "__init__", made),
+            (DataLoader, "__init__", construct),
             (DataLoader, "__iter__", iterated),
             (torch.utils.data, "DataLoader", DataLoader),
             (torch.utils.data.dataloader, "DataLoader", DataLoader),

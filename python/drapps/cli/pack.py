@@ -78,12 +78,12 @@ def register(commands: Commands) -> None:
 def size(text: str) -> int:
     """A number of bytes, as `drapps.arguments.size_of` reads it."""
     try:
-        found = size_of(text, letters=True)
+        number = size_of(text, letters=True)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if not found:
+    if not number:
         raise argparse.ArgumentTypeError(f"{text!r} is no size of a shard; write 64MiB or 1GB")
-    return found
+    return number
 
 
 def run(chosen: argparse.Namespace) -> Answer:

@@ -81,12 +81,12 @@ def settings(text: str) -> dict[str, int]:
 
 def _mapping(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        mapping = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        mapping = None
+    if not isinstance(mapping, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
-    return found
+    return mapping
 
 
 def whole(text: str) -> int:
@@ -99,12 +99,12 @@ def whole(text: str) -> int:
 def seconds(text: str) -> float:
     """More than none, and at most a day."""
     try:
-        found = float(text)
+        duration = float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found <= 86400:
+        duration = 0.0
+    if not 0 < duration <= 86400:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return found
+    return duration
 
 
 def run(chosen: argparse.Namespace) -> Answer:

@@ -47,20 +47,20 @@ def run_check(chosen: argparse.Namespace) -> Answer:
         "native": checked.native,
         "reason": checked.reason,
         "exact": checked.exact,
-        "found": [each._asdict() for each in checked.found],
+        "kinds": [each._asdict() for each in checked.kinds],
     }
     name = shown(chosen.file)
     if not checked.native:
         text = f"{name}: left to `tokenizers`, because of {shown(checked.reason)}"
         return Answer(text, facts, f"{name} is not native: {shown(checked.reason)}")
-    lines = [f"{name}: native", *map(_line, checked.found)]
+    lines = [f"{name}: native", *map(_line, checked.kinds)]
     error = "" if checked.exact else f"{name} is not exact here: please report what differs"
     return Answer("\n".join(lines), facts, error)
 
 
-def _line(found: Found) -> str:
-    verdict = "exact" if found.differ is None else f"DIFFERS on {found.differ!r}"
+def _line(entry: Found) -> str:
+    verdict = "exact" if entry.differ is None else f"DIFFERS on {entry.differ!r}"
     return (
-        f"  {found.name}: {verdict}; {found.texts:,} texts, {found.bytes / 1e6:,.1f} MB, "
-        f"{found.ours:,.1f} MB/s, the library {found.stock:,.1f} MB/s"
+        f"  {entry.name}: {verdict}; {entry.texts:,} texts, {entry.bytes / 1e6:,.1f} MB, "
+        f"{entry.ours:,.1f} MB/s, the library {entry.stock:,.1f} MB/s"
     )

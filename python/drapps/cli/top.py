@@ -70,10 +70,10 @@ def _listed() -> Answer:
     from drapps import monitor
     from drapps.top.view import WIDTH, cut, process_line
 
-    found = monitor.processes()
-    lines = [cut(process_line(each), WIDTH) for each in found]
+    processes = monitor.processes()
+    lines = [cut(process_line(each), WIDTH) for each in processes]
     text = "\n".join(lines) or "no process of yours that can be watched"
-    return Answer(text, {"processes": [each.to_json() for each in found]})
+    return Answer(text, {"processes": [each.to_json() for each in processes]})
 
 
 def _once(pid: int | None) -> Answer:
@@ -97,8 +97,8 @@ def _ranks() -> Job | None:
     from drapps.top.ranks import jobs
 
     processes = monitor.processes()
-    found = jobs(processes)
-    return found[0] if len(found) == 1 and len(found[0].ranks) == len(processes) else None
+    groups = jobs(processes)
+    return groups[0] if len(groups) == 1 and len(groups[0].ranks) == len(processes) else None
 
 
 def _once_of(job: Job) -> Answer:
@@ -125,13 +125,13 @@ def _only() -> int:
     """
     from drapps import monitor
 
-    found = monitor.processes()
-    if not found:
+    processes = monitor.processes()
+    if not processes:
         raise PipelineError(
             "no process of yours can be watched: one can from its first pass over a loader of "
             "DRAPPS on, unless DRAPPS_SOCKET=off"
         )
-    if len(found) > 1:
-        pids = ", ".join(str(each.pid) for each in found)
+    if len(processes) > 1:
+        pids = ", ".join(str(each.pid) for each in processes)
         raise PipelineError(f"several processes can be watched: name one of {pids}")
-    return found[0].pid
+    return processes[0].pid

@@ -145,9 +145,9 @@ def run(chosen: argparse.Namespace) -> Answer:
     policy["card"]["simulator"] = refit.to_json() if refit else None
     if chosen.out:
         _write(Path(chosen.out), policy)
-    facts = {"name": policy["name"], "card": _told(policy["card"])}
-    said = list(refit.lines()) if refit else [unfit] if unfit else []
-    return Answer("\n".join([*said, _text(trained, chosen)]), facts)
+    facts = {"name": policy["name"], "card": _without_weights(policy["card"])}
+    lines = list(refit.lines()) if refit else [unfit] if unfit else []
+    return Answer("\n".join([*lines, _text(trained, chosen)]), facts)
 
 
 def _refitted(runs: list[Path]) -> tuple[Refit | None, str]:
@@ -163,12 +163,12 @@ def _refitted(runs: list[Path]) -> tuple[Refit | None, str]:
 
 
 def _traces(folder: Path) -> list[Path]:
-    found = sorted(folder.glob("*.trace"))
-    if not found:
+    traces = sorted(folder.glob("*.trace"))
+    if not traces:
         raise PipelineError(
             f"{str(folder)!r} has no recorded runs: loader.record() writes them, as *.trace"
         )
-    return found
+    return traces
 
 
 def _supported(support: Mapping[str, Any]) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _supported(support: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _told(card: Mapping[str, Any]) -> dict[str, Any]:
+def _without_weights(card: Mapping[str, Any]) -> dict[str, Any]:
     """A card without the weights."""
     seeds = [{key: each[key] for key in each if key != "weights"} for each in card["seeds"]]
     return {**card, "seeds": seeds}

@@ -70,7 +70,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     try:
         progress.say(f"searching the best settings of {len(cases)} runs")
         best = best_known(cases)
-        found = tune(
+        tuning = tune(
             chosen.policy,
             cases,
             chosen.budget,
@@ -80,11 +80,11 @@ def run(chosen: argparse.Namespace) -> Answer:
         )
     finally:
         progress.clear()
-    policy = found.to_json()
+    policy = tuning.to_json()
     policy["tuned"] |= {"runs": len(cases), "seed": chosen.seed}
     if chosen.out:
         _write(Path(chosen.out), policy)
-    return Answer(_text(found, len(cases), chosen.out), policy)
+    return Answer(_text(tuning, len(cases), chosen.out), policy)
 
 
 def _cases(machines: list[str], scenarios: list[str] | None) -> list[Case]:
@@ -111,11 +111,11 @@ def _write(file: Path, policy: dict[str, Any]) -> None:
         out.discard()
 
 
-def _text(found: Tuned, runs: int, out: str | None) -> str:
-    lines = [f"{found.policy}, over {runs} simulated runs, {found.evaluations} parameters tried:"]
-    lines.append(f"  as it is  {found.default:.4f} of the best known")
-    lines.append(f"  tuned     {found.score:.4f}")
-    lines += [f"    {name} {value:g}" for name, value in found.parameters.items()]
+def _text(tuning: Tuned, runs: int, out: str | None) -> str:
+    lines = [f"{tuning.policy}, over {runs} simulated runs, {tuning.evaluations} parameters tried:"]
+    lines.append(f"  as it is  {tuning.default:.4f} of the best known")
+    lines.append(f"  tuned     {tuning.score:.4f}")
+    lines += [f"    {name} {value:g}" for name, value in tuning.parameters.items()]
     if out:
         lines.append(f"in {shown(out)}")
     return "\n".join(lines)

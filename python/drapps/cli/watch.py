@@ -132,8 +132,8 @@ def _lifted(words: list[str]) -> str:
         return "drapps lift has not come to the first iter() of the script"
     native = sum(each["native"] for each in loaders)
     why = dict.fromkeys(reason for each in loaders for reason in each["reasons"])
-    said = f"{native} of {len(loaders)} loaders would run natively on drapps.torch.DataLoader"
-    return f"{said}; not the others: {'; '.join(why)}" if why else said
+    summary = f"{native} of {len(loaders)} loaders would run natively on drapps.torch.DataLoader"
+    return f"{summary}; not the others: {'; '.join(why)}" if why else summary
 
 
 def _tell(chosen: argparse.Namespace, before: dict[str, object] | None, report: WatchReport) -> str:

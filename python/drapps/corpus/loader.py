@@ -88,8 +88,8 @@ class PackedLoader(Loader):
         position = whole("step", step, 0) * self._spec.sampler.global_batch
         cursors = b""
         if state is not None:
-            found, at, given = self._read(state)
-            cursors = given if found == epoch and at <= position else b""
+            state_epoch, at, given = self._read(state)
+            cursors = given if state_epoch == epoch and at <= position else b""
         elif latest is not None and latest.epoch == epoch:
             cursors = latest.cursors(position)
         return documents_of(self._source, self._spec, self._resources, (epoch, position), cursors)
@@ -149,10 +149,10 @@ class PackedLoader(Loader):
     def _state(
         self, epoch: int, position: int, stream: Stream | AheadStream | None = None
     ) -> dict[str, Any]:
-        made = super()._state(epoch, position, stream)
+        snapshot = super()._state(epoch, position, stream)
         if self._skipped:
-            made["skipped"] = [list(each) for each in self._skipped]
-        return made
+            snapshot["skipped"] = [list(each) for each in self._skipped]
+        return snapshot
 
     def latest_position(self) -> int:
         """Rows of all ranks that the batches of the latest pass have consumed."""

@@ -21,13 +21,13 @@ def native_tokenizer(tokenizer: Any) -> Tokenizer:
     from drapps.tokenizers.tokenizer import Tokenizer
 
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    made = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
-    if not made.native:
+    encoder = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
+    if not encoder.native:
         raise PipelineError(
-            f"the tokenizer is not native ({made.reason}), and packing needs one that is: "
+            f"the tokenizer is not native ({encoder.reason}), and packing needs one that is: "
             "tokenise beforehand, or use a byte-level BPE"
         )
-    return made
+    return encoder
 
 
 def token_id(name: str, token: int | str | None, tokenizer: Tokenizer) -> int:

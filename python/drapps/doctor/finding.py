@@ -13,12 +13,12 @@ class Finding:
 
     Attributes:
         name: what was looked at.
-        found: what is there.
+        detail: what is there.
         status: ``good``; ``note``: it costs speed or may matter; ``problem``: it will fail.
         mend: what to do about it; empty where it is good.
     """
 
     name: str
-    found: str
+    detail: str
     status: str = GOOD
     mend: str = ""

@@ -47,17 +47,17 @@ def cores() -> Finding:
     """Those that this process may use."""
     there, bound = os.cpu_count() or 1, len(os.sched_getaffinity(0))
     quota = quota_of(cgroup_folder("cpu"))
-    found = f"{bound} of {there}" + (f", of which a quota leaves {quota:g}" if quota else "")
+    detail = f"{bound} of {there}" + (f", of which a quota leaves {quota:g}" if quota else "")
     if quota and quota < 0.5 * bound:
         mend = (
             f"a program that counts cores sees {bound} and is held back; give the container more "
             f"than {quota:g}, or set num_workers by hand"
         )
-        return Finding("cores", found, NOTE, mend)
+        return Finding("cores", detail, NOTE, mend)
     if bound == 1 or (quota and quota < 2):
         mend = "give it two or more: loading and training share one"
-        return Finding("cores", found, NOTE, mend)
-    return Finding("cores", found)
+        return Finding("cores", detail, NOTE, mend)
+    return Finding("cores", detail)
 
 
 def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
@@ -65,11 +65,11 @@ def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
     fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
     free = int(fields["MemAvailable"].split()[0]) << 10
     limit = _memory_limit()
-    found = f"{mib(free)} free" + (f", a limit of {mib(limit)}" if limit else "")
+    amounts = f"{mib(free)} free" + (f", a limit of {mib(limit)}" if limit else "")
     if min(free, limit or free) < _LEAST_FREE:
         mend = "give it 2 GiB or more, or set ram_budget= and few workers"
-        return Finding("memory", found, NOTE, mend)
-    return Finding("memory", found)
+        return Finding("memory", amounts, NOTE, mend)
+    return Finding("memory", amounts)
 
 
 def _memory_limit() -> int | None:
@@ -118,10 +118,10 @@ def pids() -> Finding:
         return Finding("processes of the cgroup", "no limit")
     if most == "max":
         return Finding("processes of the cgroup", "no limit")
-    found = f"{now} of {most}"
+    usage = f"{now} of {most}"
     if int(most) - int(now) < _LEAST_PROCESSES // 8:
-        return Finding("processes of the cgroup", found, PROBLEM, "raise its pids limit")
-    return Finding("processes of the cgroup", found)
+        return Finding("processes of the cgroup", usage, PROBLEM, "raise its pids limit")
+    return Finding("processes of the cgroup", usage)
 
 
 def _pids_folder() -> Path | None:

@@ -38,11 +38,11 @@ def mount(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> Finding:
         if inside and len(point) >= len(best[0]):
             best = (point, kind, device)
     point, kind, device = best
-    found = f"{kind} ({device}) at {point}"
+    filesystem = f"{kind} ({device}) at {point}"
     if kind.startswith(_REMOTE):
         mend = "copy the data to a local disk, or write it into tar shards: drapps pack"
-        return Finding("storage", f"{found}, over a network or a daemon", NOTE, mend)
-    return Finding("storage", found)
+        return Finding("storage", f"{filesystem}, over a network or a daemon", NOTE, mend)
+    return Finding("storage", filesystem)
 
 
 def reading(folder: Path) -> Iterator[Finding]:
@@ -64,13 +64,13 @@ def reading(folder: Path) -> Iterator[Finding]:
     spent = time.perf_counter() - begun
     size = total / done
     each = f"{seconds(spent / done)} each, {seconds(opening / done)} of it to open"
-    found = f"{done} files of {size:,.0f} bytes read, {each}; {mib(total / max(1e-9, spent))}/s"
+    speed = f"{done} files of {size:,.0f} bytes read, {each}; {mib(total / max(1e-9, spent))}/s"
     if opening / done > _SLOW_OPEN_S:
-        yield Finding("files", found, NOTE, "write them into few large files: drapps pack")
+        yield Finding("files", speed, NOTE, "write them into few large files: drapps pack")
     elif size < _SMALL and len(paths) == _LOOKED_AT and spent / done > 1e-3:
-        yield Finding("files", found, NOTE, "many small files: drapps pack makes few large ones")
+        yield Finding("files", speed, NOTE, "many small files: drapps pack makes few large ones")
     else:
-        yield Finding("files", found)
+        yield Finding("files", speed)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -18,6 +18,7 @@ from drapps.doctor.finding import NOTE, PROBLEM, Finding
 _SHOWN = ("torch", "torchvision", "Pillow", "numpy", "tensorflow", "jax", "py-spy")
 _LEAST = {"torch": (2, 6), "numpy": (1, 26), "tensorflow": (2, 20), "jax": (0, 6)}
 _GPU_S = 60.0
+_NO_GPU = Finding("GPU", "none")
 
 # In a process of its own: the one that asks is to have no context on a device.
 _GPU = """
@@ -33,26 +34,29 @@ def findings() -> Iterator[Finding]:
     yield Finding("DRAPPS", f"{drapps.__version__}, Python {platform.python_version()}")
     yield Finding("kernel", platform.release())
     for name in _SHOWN:
-        found = version(name)
-        if found is not None:
-            yield found
-    yield gpu()
+        finding = version(name)
+        if finding is not None:
+            yield finding
+    device = gpu()
+    yield device
+    if device == _NO_GPU and importlib.util.find_spec("torch") is not None:
+        yield openmp()
 
 
 def version(name: str) -> Finding | None:
     """Of an installed package; None where it is not there."""
     try:
-        found = importlib.metadata.version(name)
+        release = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
     least = _LEAST.get(name)
     if least is None:
-        return Finding(name, found)
-    numbers = tuple(int(part) for part in found.split("+")[0].split(".")[:2] if part.isdigit())
+        return Finding(name, release)
+    numbers = tuple(int(part) for part in release.split("+")[0].split(".")[:2] if part.isdigit())
     if numbers >= least:
-        return Finding(name, found)
+        return Finding(name, release)
     wanted = ".".join(map(str, least))
-    return Finding(name, found, PROBLEM, f"pip install '{name}>={wanted}'")
+    return Finding(name, release, PROBLEM, f"pip install '{name}>={wanted}'")
 
 
 def gpu() -> Finding:
@@ -64,15 +68,24 @@ def gpu() -> Finding:
         done = subprocess.run(
             [sys.executable, "-c", _GPU], capture_output=True, text=True, check=True, timeout=_GPU_S
         )
-        told = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except (subprocess.SubprocessError, ValueError) as error:
         return Finding("GPU", f"torch does not say: {error}", NOTE, "python -c 'import torch'")
-    if told["names"]:
-        return Finding("GPU", f"{', '.join(told['names'])}; CUDA {told['cuda']}")
+    if answer["names"]:
+        return Finding("GPU", f"{', '.join(answer['names'])}; CUDA {answer['cuda']}")
     if not driver:
-        return Finding("GPU", "none")
-    if told["cuda"] is None:
+        return _NO_GPU
+    if answer["cuda"] is None:
         mend = "install a build of torch with CUDA: pip install torch, from its CUDA index"
         return Finding("GPU", "there is one, and this torch is built without CUDA", PROBLEM, mend)
     mend = "update the driver, and in a container run with --gpus=all"
     return Finding("GPU", "there is one, and torch cannot use it", PROBLEM, mend)
+
+
+def openmp() -> Finding:
+    """Whether torch's threads keep their cores between two steps, where it trains on the CPU."""
+    if os.environ.get("OMP_WAIT_POLICY", "").upper() == "PASSIVE":
+        return Finding("OpenMP", "threads of torch that wait leave their cores to others")
+    detail = "threads of torch keep their cores while a training waits for a batch"
+    mend = "to train on the CPU beside worker processes: export OMP_WAIT_POLICY=PASSIVE"
+    return Finding("OpenMP", detail, NOTE, mend)

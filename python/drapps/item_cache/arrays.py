@@ -78,7 +78,7 @@ def _read_array(reader: Reader) -> Any:
     flat = np.empty(math.prod(shape), dtype)
     if data.nbytes:
         flat.view(np.uint8)[:] = data
-    return reader.made(_in_axes(flat.reshape(shape), order, "transpose"))
+    return reader.register(_in_axes(flat.reshape(shape), order, "transpose"))
 
 
 def _write_scalar(writer: Writer, value: np.generic) -> None:
@@ -100,7 +100,7 @@ def _write_tensor(writer: Writer, value: Any) -> None:
     torch = sys.modules["torch"]
     if value.is_nested:  # of which most other questions are errors
         raise NotKept("it holds a tensor that is nested")
-    for what, found in (
+    for what, applies in (
         ("that requires a gradient", value.requires_grad),
         (f"on {value.device}", value.device.type != "cpu"),
         (f"of layout {value.layout}", value.layout is not torch.strided),
@@ -110,7 +110,7 @@ def _write_tensor(writer: Writer, value: Any) -> None:
         ("with named dimensions", any(getattr(value, "names", ()))),
         ("with attributes", bool(vars(value))),
     ):
-        if found:
+        if applies:
             raise NotKept(f"it holds a tensor {what}")
     if is_written_tensor(writer, value):
         return
@@ -130,11 +130,11 @@ def _read_tensor(reader: Reader) -> Any:
     dtype = dtypes.torchs(reader.text())
     shape, order = _read_shape(reader)
     data = _data_for(reader, shape, dtype.itemsize)
-    made = torch.empty(shape, dtype=dtype, device="cpu")
+    tensor = torch.empty(shape, dtype=dtype, device="cpu")
     # A tensor whose memory NumPy has seen cannot be resized any more.
     source = np.frombuffer(data, np.uint8).__array_interface__["data"][0] if data.nbytes else 0
-    ctypes.memmove(made.data_ptr(), source, data.nbytes)
-    return reader.made(_in_axes(made, order, "permute"))
+    ctypes.memmove(tensor.data_ptr(), source, data.nbytes)
+    return reader.register(_in_axes(tensor, order, "permute"))
 
 
 def writer_of(kind: type) -> WriteOne | None:

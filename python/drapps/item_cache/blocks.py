@@ -176,11 +176,11 @@ class Reader:
 
     def take(self, count: int) -> bytes:
         """So many bytes of the structure."""
-        found = self._structure[self._at : self._at + count]
-        if len(found) < count:
+        chunk = self._structure[self._at : self._at + count]
+        if len(chunk) < count:
             raise DamagedBlockError("a block ends within a value")
         self._at += count
-        return found
+        return chunk
 
     def unpack(self, form: struct.Struct) -> tuple[Any, ...]:
         """Numbers of the structure."""
@@ -197,10 +197,10 @@ class Reader:
     def data(self) -> memoryview:
         """What `Writer.data` wrote, where it lies."""
         place, nbytes = self.unpack(_PLACE)
-        found = self._data[place : place + nbytes]
-        if len(found) < nbytes:
+        view = self._data[place : place + nbytes]
+        if len(view) < nbytes:
             raise DamagedBlockError("a block ends within an array")
-        return found
+        return view
 
     def buffer(self, make: Callable[[bool, memoryview], Any]) -> Any:
         """What `Writer.buffer` wrote, of which `make` makes an array: of torch, or of NumPy."""
@@ -209,7 +209,7 @@ class Reader:
             self._buffers.append(make(self.take(1) == b"x", self.data()))
         return self._buffers[number]
 
-    def made(self, value: Any) -> Any:
+    def register(self, value: Any) -> Any:
         """An object that can change is complete."""
         self._known.append(value)
         return value

@@ -62,22 +62,22 @@ class Names:
 @functools.lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> Names:
     """The names in code."""
-    found: dict[str, set[Any]] = {each.name: set() for each in fields(Names)}
+    kinds: dict[str, set[Any]] = {each.name: set() for each in fields(Names)}
     for each in codes_in(code):
-        _add_names(each, found)
-    return Names(**{name: frozenset(names) for name, names in found.items()})
+        _add_names(each, kinds)
+    return Names(**{name: frozenset(names) for name, names in kinds.items()})
 
 
-def _add_names(code: CodeType, found: dict[str, set[Any]]) -> None:
-    found["texts"] |= {text for text in code.co_consts if type(text) is str and _is_name(text)}
+def _add_names(code: CodeType, kinds: dict[str, set[Any]]) -> None:
+    kinds["texts"] |= {text for text in code.co_consts if type(text) is str and _is_name(text)}
     level = 0
     before: Any = None
     for one in dis.get_instructions(code):
         if one.opname == "IMPORT_NAME":
-            found["imports"].add((one.argval, level))
+            kinds["imports"].add((one.argval, level))
         elif one.opcode in dis.hasname:
             is_global = one.opname.endswith(_GLOBALS)
-            found["globals" if is_global else "attributes"].add(one.argval)
+            kinds["globals" if is_global else "attributes"].add(one.argval)
         level, before = before if type(before) is int else 0, one.argval
 
 

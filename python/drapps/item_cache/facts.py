@@ -97,8 +97,8 @@ def _constant(value: Any) -> str:
 
 def digest(*parts: bytes) -> bytes:
     """Of parts that are told apart."""
-    found = hashlib.blake2b(digest_size=BYTES)
+    hasher = hashlib.blake2b(digest_size=BYTES)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.digest()
+        hasher.update(len(part).to_bytes(8, "little"))
+        hasher.update(part)
+    return hasher.digest()

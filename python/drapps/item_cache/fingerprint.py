@@ -113,8 +113,8 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
         plain = value.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
         data = plain.view(torch.uint8).numpy()
-        told = (str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad)
-        return _never_made, (told, pickle.PickleBuffer(data))
+        layout = (str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad)
+        return _never_made, (layout, pickle.PickleBuffer(data))
 
 
 def _never_made(*_: Any) -> None:

@@ -121,13 +121,13 @@ class Keeper:
                 self._together.compare(given, make, one)
             return values
         indices = list(map(int, given))
-        found: dict[int, Any] = {}  # by the place in the list
+        entries: dict[int, Any] = {}  # by the place in the list
         claimed: list[int] = []  # places
         try:
             for place, index in enumerate(indices):
                 block = self.cache.get(index)
                 if block is not None:
-                    found[place] = self._read(index, marks[place], block)
+                    entries[place] = self._read(index, marks[place], block)
                 elif self.cache.claim(index) == "taken":
                     claimed.append(place)
             if claimed:
@@ -136,7 +136,7 @@ class Keeper:
                 if values is None:
                     self._together.give_batches()
                     return make(given)
-                found |= zip(claimed, values, strict=True)
+                entries |= zip(claimed, values, strict=True)
                 for writer in reversed(writers):
                     place = claimed.pop()
                     self._settle(indices[place], marks[place], writer)
@@ -144,9 +144,9 @@ class Keeper:
             for place in claimed:
                 self.cache.abandon(indices[place])
         for place, index in enumerate(indices):
-            if found.get(place, _NOTHING) is _NOTHING:
-                found[place] = self._alone(index, marks[place], given[place], one)
-        return [found[place] for place in range(len(indices))]
+            if entries.get(place, _NOTHING) is _NOTHING:
+                entries[place] = self._alone(index, marks[place], given[place], one)
+        return [entries[place] for place in range(len(indices))]
 
     def _alone(self, index: int, mark: int, given: Any, one: MakeOne) -> Any:
         return self.item(index, mark, lambda: one(given))

@@ -105,8 +105,8 @@ class Making:
         """How a sample is to be kept; None where it cannot be."""
         try:
             writer = written(value)
-        except NotKept as found:
-            why = str(found)
+        except NotKept as refusal:
+            why = str(refusal)
         except Exception as error:
             # NumPy, torch and Pillow refuse what is in a state that nothing here knows of.
             why = f"it cannot be written ({type(error).__name__}: {error})"

@@ -112,10 +112,10 @@ class Buffer:
 
     def data(self) -> Any:
         """All bytes, as they are now."""
-        found = np.zeros(self.nbytes, np.uint8)
+        array = np.zeros(self.nbytes, np.uint8)
         for begin, end, place in self.parts:
-            found[place : place + end - begin] = _bytes_at(begin, end)
-        return found
+            array[place : place + end - begin] = _bytes_at(begin, end)
+        return array
 
 
 class Memory:

@@ -69,12 +69,12 @@ def _read_picture(reader: Reader) -> Any:
     data = reader.data()
     if not 0 < size[0] * size[1] <= 8 * data.nbytes:  # Pillow takes memory before it looks
         raise DamagedBlockError("a picture is not as large as it says")
-    made = Image.frombytes(mode, size, data)
+    picture = Image.frombytes(mode, size, data)
     palette = reader.value()
     if palette is not None:
-        made.putpalette(reader.value(), palette)
-    made.info = reader.value()
-    return reader.made(made)
+        picture.putpalette(reader.value(), palette)
+    picture.info = reader.value()
+    return reader.register(picture)
 
 
 def writer_of(kind: type) -> WriteOne | None:

@@ -46,14 +46,14 @@ def _is_written(writer: Writer, value: Any, extent: Extent | None, tag: bytes, d
 
 
 def _make_buffer(is_torchs: bool, data: memoryview) -> Any:
-    found = np.frombuffer(data, np.uint8)
+    source = np.frombuffer(data, np.uint8)
     if not is_torchs:
-        return found.copy()
+        return source.copy()
     import torch
 
-    made = torch.empty(data.nbytes, dtype=torch.uint8, device="cpu")
-    ctypes.memmove(made.data_ptr(), found.ctypes.data, data.nbytes)
-    return made
+    tensor = torch.empty(data.nbytes, dtype=torch.uint8, device="cpu")
+    ctypes.memmove(tensor.data_ptr(), source.ctypes.data, data.nbytes)
+    return tensor
 
 
 def _read_place(reader: Reader) -> tuple[tuple[int, ...], tuple[int, ...], int, str, Any]:
@@ -67,7 +67,7 @@ def _read_place(reader: Reader) -> tuple[tuple[int, ...], tuple[int, ...], int, 
 def _read_array(reader: Reader) -> Any:
     shape, strides, place, text, buffer = _read_place(reader)
     memory = buffer if isinstance(buffer, np.ndarray) else buffer.numpy()
-    return reader.made(np.ndarray(shape, dtypes.numpys(text), memory, place, strides))
+    return reader.register(np.ndarray(shape, dtypes.numpys(text), memory, place, strides))
 
 
 def _read_tensor(reader: Reader) -> Any:
@@ -81,8 +81,8 @@ def _read_tensor(reader: Reader) -> Any:
         raise DamagedBlockError("a tensor lies in no storage")
     if place % size or any(step % size for step in strides) or place + last + size > buffer.nbytes:
         raise DamagedBlockError("a tensor lies beyond its storage")
-    made = torch.empty(0, dtype=dtypes.torchs(text), device="cpu")
-    return reader.made(made.set_(buffer.untyped_storage(), place // size, shape, steps))
+    tensor = torch.empty(0, dtype=dtypes.torchs(text), device="cpu")
+    return reader.register(tensor.set_(buffer.untyped_storage(), place // size, shape, steps))
 
 
 READERS: dict[bytes, ReadOne] = {b"A": _read_array, b"X": _read_tensor}

@@ -124,7 +124,7 @@ def named_tuple(kind: type) -> WriteOne | None:
     fields = attribute_of(kind, "_fields")
     plain = issubclass(kind, tuple) and isinstance(fields, tuple) and kind.__dictoffset__ == 0
     module = "__main__" if kind.__module__ == "__mp_main__" else kind.__module__
-    if not plain or _found(module, kind.__qualname__) is not kind:
+    if not plain or _object_at(module, kind.__qualname__) is not kind:
         return None
 
     def write(writer: Writer, value: Any) -> None:
@@ -136,11 +136,11 @@ def named_tuple(kind: type) -> WriteOne | None:
     return write
 
 
-def _found(module: str, path: str) -> Any:
-    found: Any = sys.modules.get(module)
+def _object_at(module: str, path: str) -> Any:
+    value: Any = sys.modules.get(module)
     for name in path.split("."):
-        found = attribute_of(found, name)
-    return found
+        value = attribute_of(value, name)
+    return value
 
 
 def _read_int(reader: Reader) -> int:
@@ -160,12 +160,12 @@ def _read_elements(reader: Reader) -> list[Any]:
 
 def _read_dict(reader: Reader) -> dict[Any, Any]:
     keys = [reader.value() for _ in range(reader.size())]
-    return reader.made({key: reader.value() for key in keys})  # type: ignore[no-any-return]
+    return reader.register({key: reader.value() for key in keys})  # type: ignore[no-any-return]
 
 
 def _read_named(reader: Reader) -> Any:
     module, path = reader.text(), reader.text()
-    kind = _found(module, path)
+    kind = _object_at(module, path)
     values = _read_elements(reader)
     if not isinstance(kind, type) or named_tuple(kind) is None:
         raise UnknownHere(f"{module}.{path}")
@@ -196,7 +196,7 @@ READERS: dict[bytes, ReadOne] = {
     b"b": lambda reader: reader.take(reader.size()),
     b"B": lambda reader: bytes(reader.data()),
     b"t": lambda reader: tuple(_read_elements(reader)),
-    b"l": lambda reader: reader.made(_read_elements(reader)),
+    b"l": lambda reader: reader.register(_read_elements(reader)),
     b"d": _read_dict,
     b"n": _read_named,
     b"r": Reader.known,

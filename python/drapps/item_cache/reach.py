@@ -52,38 +52,38 @@ class Reached:
     @property
     def generators(self) -> list[Any]:
         """Of random numbers, but for the global ones."""
-        return self._walk.found.generators
+        return self._walk.findings.generators
 
     @property
     def functions(self) -> list[FunctionType]:
         """Of the user's modules."""
-        return self._walk.found.functions
+        return self._walk.findings.functions
 
     @property
     def packages(self) -> set[str]:
         """The libraries that the user's code and objects come from."""
-        return self._walk.found.packages
+        return self._walk.findings.packages
 
     @property
     def bindings(self) -> list[tuple[Any, str, Any]]:
         """Names that the user's functions and classes have for others: whose, which, for what."""
-        return self._walk.found.bindings
+        return self._walk.findings.bindings
 
     @property
     def reads_states(self) -> bool:
         """Whether the user's code asks for the seed of a worker, or for a generator's state."""
-        names = self._walk.found.names
+        names = self._walk.findings.names
         if not names.isdisjoint(_READS) or {"get_worker_info", "seed"} <= names:
             return True
         return bool(self.generators) and self._copies()
 
     def _copies(self) -> bool:
         """Whether the user's code may copy a generator."""
-        found = self._walk.found
-        values = [value for _, _, value in found.globals]
-        named = "copy" in found.names and any(value is copy for value in values)
+        facts = self._walk.findings
+        values = [value for _, _, value in facts.globals]
+        named = "copy" in facts.names and any(value is copy for value in values)
         named = named or any(value is copy.copy or value is copy.deepcopy for value in values)
-        return named or not found.names.isdisjoint(_COPIES)
+        return named or not facts.names.isdisjoint(_COPIES)
 
     def refresh(self) -> None:
         """Looks at what has changed."""
@@ -96,14 +96,14 @@ class Reached:
 
     def _search(self) -> None:
         walk = Walk(self._root)
-        held = any(issubclass(one, generator_classes()) for one in walk.found.classes)
-        self._makes = held or not walk.found.names.isdisjoint(_MAKES)
-        if walk.data and self._makes and not walk.found.missing:
+        held = any(issubclass(one, generator_classes()) for one in walk.findings.classes)
+        self._makes = held or not walk.findings.names.isdisjoint(_MAKES)
+        if walk.data and self._makes and not walk.findings.missing:
             walk = Walk(self._root, exact=True)
         parts: list[Any] = gc.get_referents(*walk.holders)
         self._most = 2 * len(parts) + _GROWTH
         self._walk, self._parts = walk, parts
-        self.missing = self.missing or walk.found.missing
+        self.missing = self.missing or walk.findings.missing
 
     def _stands(self) -> bool:
         """Whether all that was looked at still has the same parts."""
@@ -111,9 +111,9 @@ class Reached:
         return _same(now, self._parts) and self._names_stand()
 
     def _names_stand(self) -> bool:
-        found = self._walk.found
-        return all(home.get(name, ABSENT) is value for home, name, value in found.globals) and all(
-            _same(parts(), before) for parts, before in found.readings
+        facts = self._walk.findings
+        return all(home.get(name, ABSENT) is value for home, name, value in facts.globals) and all(
+            _same(parts(), before) for parts, before in facts.readings
         )
 
     def _accepts(self) -> bool:

@@ -42,13 +42,13 @@ _DAMAGE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, 
 
 
 def _writer_of(kind: type) -> WriteOne:
-    found = _writers.get(kind)
-    if found is None:
-        found = next(filter(None, (learn(kind) for learn in _LEARN)), None)
-        if found is None:
+    writer = _writers.get(kind)
+    if writer is None:
+        writer = next(filter(None, (learn(kind) for learn in _LEARN)), None)
+        if writer is None:
             raise NotKept(f"it holds a {kind.__module__}.{kind.__qualname__}")
-        _writers[kind] = found
-    return found
+        _writers[kind] = writer
+    return writer
 
 
 def written(value: Any) -> Writer:

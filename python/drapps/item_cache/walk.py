@@ -31,7 +31,7 @@ class Walk:
     """What was found from a dataset.
 
     Attributes:
-        found: in objects of kinds of their own.
+        findings: in objects of kinds of their own.
         holders: objects that can change, and have parts that count.
         data: parts of data that are not held.
         objects: that were looked at one by one.
@@ -40,7 +40,7 @@ class Walk:
     def __init__(self, root: Any, exact: bool = False) -> None:
         """Looks at `root`, and all that it reaches; where `exact`, nothing is left behind."""
         self._most = _MOST_PARTS if exact else _MANY
-        self.found = Findings(self._most)
+        self.findings = Findings(self._most)
         self.holders: list[Any] = []
         self.data = self.objects = 0
         self._exact = exact
@@ -53,13 +53,13 @@ class Walk:
         while level:
             alive.append(level)
             level = self._beyond(level)
-        for package in sorted(filter(is_looked_into, self.found.packages)):
-            self.found.look_at_library(package)
+        for package in sorted(filter(is_looked_into, self.findings.packages)):
+            self.findings.look_at_library(package)
 
     def is_known_data(self, values: Iterable[Any]) -> bool:
         """Whether values hold nothing but data, of classes that were looked at."""
         met: set[type] = set()
-        return self._is_data(list(values), met) and met <= self.found.classes
+        return self._is_data(list(values), met) and met <= self.findings.classes
 
     def _beyond(self, values: list[Any]) -> list[Any]:
         """The next level."""
@@ -81,12 +81,14 @@ class Walk:
         for value in [*met, *level]:  # those that were met may have been seen as data
             self.objects += 1
             if self.objects > _MOST or self._parts > _MOST_PARTS:
-                self.found.miss("it holds too many objects to look at each")
+                self.findings.miss("it holds too many objects to look at each")
                 return []
             try:
                 following += self._parts_of(value)
             except Exception as error:  # of an object whose class has other ideas of attributes
-                self.found.miss(f"looking at a {type(value).__qualname__} in it failed ({error})")
+                self.findings.miss(
+                    f"looking at a {type(value).__qualname__} in it failed ({error})"
+                )
         return following
 
     def _unseen(self, values: list[Any]) -> list[Any]:
@@ -113,9 +115,11 @@ class Walk:
             return []
         if look is Look.UNKNOWN:
             kind = type(value)
-            self.found.miss(f"nobody can look into the {kind.__module__}.{kind.__qualname__} in it")
+            self.findings.miss(
+                f"nobody can look into the {kind.__module__}.{kind.__qualname__} in it"
+            )
             return []
-        parts = self.found.look(value) if look is Look.OWN else gc.get_referents(value)
+        parts = self.findings.look(value) if look is Look.OWN else gc.get_referents(value)
         if len(parts) > self._most:
             self.data += len(parts)
         elif type(value) not in _IMMUTABLE:
@@ -142,6 +146,6 @@ class Walk:
             level = gc.get_referents(*(one for one in level if type(one) in kinds))
             self.data += len(level)
             if self.data > _MOST_DATA:
-                self.found.miss(f"it has more than {_MOST_DATA} parts")
+                self.findings.miss(f"it has more than {_MOST_DATA} parts")
                 return True
         return False

@@ -44,9 +44,9 @@ class Answers:
             return kept[1]
         while len(self._kept) >= _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
-        made = _answer(request, now)
-        self._kept[request] = now, made
-        return made
+        answer = _answer(request, now)
+        self._kept[request] = now, answer
+        return answer
 
     def forget(self) -> None:
         """Keeps nothing."""
@@ -55,8 +55,8 @@ class Answers:
 
 def _answer(request: Request, now: float) -> bytes:
     try:
-        made = _loader(request.number, now) if request.ask == "loader" else _process(now)
-        line = line_of(made)
+        text = _loader(request.number, now) if request.ask == "loader" else _process(now)
+        line = line_of(text)
         if len(line) > ANSWER_BYTES:
             raise RequestError("too_large", f"the answer has more than {ANSWER_BYTES} bytes")
     except RequestError as error:

@@ -44,13 +44,13 @@ def processes(patience: float = _PATIENCE) -> list[ProcessReport]:
     Args:
         patience: seconds for each.
     """
-    found = []
+    reports = []
     for place in folders():
         remove_stale(place)
         for pid, path in sockets(place):
             with contextlib.suppress(MonitorError), Client(pid, path, patience) as client:
-                found.append(client.process())
-    return sorted(found, key=lambda each: each.pid)
+                reports.append(client.process())
+    return sorted(reports, key=lambda each: each.pid)
 
 
 def snapshot(pid: int, patience: float = _PATIENCE) -> Snapshot:

@@ -48,11 +48,11 @@ def made_folder() -> Path:
 def _is_private(place: Path) -> bool:
     """Whether it is a folder, and no link to one, that nobody else can enter."""
     try:
-        found = place.lstat()
+        status = place.lstat()
     except OSError:
         return False
-    mode = found.st_mode
-    return stat.S_ISDIR(mode) and found.st_uid == os.geteuid() and not mode & 0o077
+    mode = status.st_mode
+    return stat.S_ISDIR(mode) and status.st_uid == os.geteuid() and not mode & 0o077
 
 
 def sockets(place: Path) -> Iterator[tuple[int, Path]]:
@@ -61,16 +61,16 @@ def sockets(place: Path) -> Iterator[tuple[int, Path]]:
         names = [path.name for path in place.iterdir()]
     except OSError:
         return
-    found = {int(match[1]): place / name for name in names if (match := _NAME.fullmatch(name))}
-    yield from sorted(found.items())
+    paths = {int(match[1]): place / name for name in names if (match := _NAME.fullmatch(name))}
+    yield from sorted(paths.items())
 
 
 def remove_stale(place: Path) -> None:
     """Removes the sockets of processes that have ended: ours, which nobody listens at."""
     for pid, path in sockets(place):
         with contextlib.suppress(OSError):
-            found = path.lstat()
-            owned = stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
+            status = path.lstat()
+            owned = stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()
             if owned and not _lives(pid) and _refuses(path):
                 path.unlink()
 

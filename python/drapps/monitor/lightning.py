@@ -34,6 +34,6 @@ class StatsCallback(Callback):
         step, every = trainer.global_step, trainer.log_every_n_steps  # type: ignore[attr-defined]
         if step % max(1, every) or not trainer.is_global_zero or not trainer.loggers:
             return
-        found = self._log.take()
-        for logger in trainer.loggers if found else ():
-            logger.log_metrics(found, step=step)
+        metrics = self._log.take()
+        for logger in trainer.loggers if metrics else ():
+            logger.log_metrics(metrics, step=step)

@@ -32,10 +32,10 @@ class LoaderLog:
         """
         if self._given:
             return
-        found = next(_steered(loaders), None)
-        if found is not self.loader:
-            self.loader, self._before = found, None
-        if found is None:
+        loader = next(_steered(loaders), None)
+        if loader is not self.loader:
+            self.loader, self._before = loader, None
+        if loader is None:
             warnings.warn(
                 "no numbers of the loader are logged: the trainer loads from none of DRAPPS "
                 f"({type(loaders).__name__}); give it, StatsCallback(loader=…)",

@@ -40,9 +40,9 @@ class ProcessReport(Report):
     job: str = ""
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> ProcessReport:
+    def from_json(cls, facts: Mapping[str, Any]) -> ProcessReport:
         """The report, as the process gives it."""
-        return super().from_json({**said, "memory": MemoryReport.from_json(said["memory"])})
+        return super().from_json({**facts, "memory": MemoryReport.from_json(facts["memory"])})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,13 +66,13 @@ class LoaderReport(Report):
     explanation: Explanation
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> LoaderReport:
+    def from_json(cls, facts: Mapping[str, Any]) -> LoaderReport:
         """The report, as the process gives it."""
-        explained = said["explanation"]
-        plan = {"path": said["path"], **explained["plan"]}
-        known = {name: said[name] for name in ("number", "kind", "dataset", "time_s")}
+        explained = facts["explanation"]
+        plan = {"path": facts["path"], **explained["plan"]}
+        known = {name: facts[name] for name in ("number", "kind", "dataset", "time_s")}
         return cls(
             **known,
-            stats=Stats.of_core(json.dumps(said["stats"])),
-            explanation=Explanation.from_json({**explained, "plan": plan}, said["choice"]),
+            stats=Stats.of_core(json.dumps(facts["stats"])),
+            explanation=Explanation.from_json({**explained, "plan": plan}, facts["choice"]),
         )

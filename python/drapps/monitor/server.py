@@ -124,7 +124,7 @@ class Server:
             poll.register(descriptor, select.POLLIN)
         for each in self._clients:
             poll.register(each.fileno(), each.events)
-        return {found for found, _ in poll.poll(_LOOK * 1000 if self._clients else None)}
+        return {number for number, _ in poll.poll(_LOOK * 1000 if self._clients else None)}
 
     def _accept(self, listener: socket.socket, now: float) -> None:
         for _ in range(_MOST_ACCEPTED):

@@ -38,6 +38,6 @@ class StatsCallback(TrainerCallback):
         logs = given.get("logs")
         if logs is None or "loss" not in logs or not state.is_world_process_zero:
             return
-        found = self._log.take()
-        logs.update(found)
-        state.log_history[-1].update(found)
+        metrics = self._log.take()
+        logs.update(metrics)
+        state.log_history[-1].update(metrics)

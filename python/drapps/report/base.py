@@ -28,12 +28,12 @@ class Report(dict[str, Any]):
                 self[field.name] = value
 
     @classmethod
-    def from_json(cls: type[R], said: Mapping[str, Any]) -> R:
+    def from_json(cls: type[R], facts: Mapping[str, Any]) -> R:
         """A report of what the core says."""
         names = [field.name for field in fields(cls) if field.init]
         needed = {field.name for field in fields(cls) if field.default is MISSING}
-        report = cls(**{name: said.get(name) for name in names if name in said or name in needed})
-        report.update((name, value) for name, value in said.items() if name not in report)
+        report = cls(**{name: facts.get(name) for name in names if name in facts or name in needed})
+        report.update((name, value) for name, value in facts.items() if name not in report)
         return report
 
     def to_json(self) -> dict[str, Any]:

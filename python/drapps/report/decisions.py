@@ -76,10 +76,10 @@ class Decisions(Report):
     learning: Mapping[str, Any] | None = None
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Decisions:
+    def from_json(cls, facts: Mapping[str, Any]) -> Decisions:
         """The log, as the core says it."""
-        entries = [Decision.from_json(entry) for entry in said["entries"]]
-        return super().from_json({**said, "entries": entries})
+        entries = [Decision.from_json(entry) for entry in facts["entries"]]
+        return super().from_json({**facts, "entries": entries})
 
     @property
     def last_move(self) -> Decision | None:
@@ -98,15 +98,15 @@ class Decisions(Report):
         """What it has learnt, in a line; empty where it does not learn."""
         if self.learning is None:
             return ""
-        said = self.learning
-        left_out = ", ".join(f"{count} {why}" for why, count in said["left_out"].items() if count)
+        facts = self.learning
+        left_out = ", ".join(f"{count} {why}" for why, count in facts["left_out"].items() if count)
         parts = [
-            f"learns: {said['steps']} steps" + (f" ({left_out} left out)" if left_out else ""),
-            ", ".join(f"{said[name]} {name}" for name in ("updates", "renewals", "rollbacks")),
-            f"{said['core_share']:.2%} of a core",
+            f"learns: {facts['steps']} steps" + (f" ({left_out} left out)" if left_out else ""),
+            ", ".join(f"{facts[name]} {name}" for name in ("updates", "renewals", "rollbacks")),
+            f"{facts['core_share']:.2%} of a core",
         ]
-        if said["trouble"]:
-            parts.append(said["trouble"])
+        if facts["trouble"]:
+            parts.append(facts["trouble"])
         return "; ".join(parts)
 
     def __str__(self) -> str:

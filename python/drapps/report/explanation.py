@@ -29,16 +29,16 @@ class Explanation(Report):
     choice: str = ""
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any], choice: str = "") -> Explanation:
+    def from_json(cls, facts: Mapping[str, Any], choice: str = "") -> Explanation:
         """The explanation, of plain dictionaries."""
-        plan, decisions = Plan.from_json(said["plan"]), Decisions.from_json(said["decisions"])
-        return cls(plan, said["forms"], decisions, choice)
+        plan, decisions = Plan.from_json(facts["plan"]), Decisions.from_json(facts["decisions"])
+        return cls(plan, facts["forms"], decisions, choice)
 
     @classmethod
     def of_native(cls, text: str, choice: str = "") -> Explanation:
         """The explanation of a native loader, as the core writes it."""
-        said = json.loads(text)
-        return cls.from_json({**said, "plan": {"path": "native", **said["plan"]}}, choice)
+        facts = json.loads(text)
+        return cls.from_json({**facts, "plan": {"path": "native", **facts["plan"]}}, choice)
 
     def __str__(self) -> str:
         return page([*self.plan.rows(), *self._memory(), *self._decided()])

@@ -56,7 +56,7 @@ class MachineStats(Report):
         return self.readings[name].value
 
     @classmethod
-    def of_core(cls, said: Mapping[str, Any]) -> MachineStats:
+    def of_core(cls, facts: Mapping[str, Any]) -> MachineStats:
         """What the core says."""
-        readings = {name: MeterReading.from_json(each) for name, each in said["readings"].items()}
-        return cls.from_json({**said, "readings": readings})
+        readings = {name: MeterReading.from_json(each) for name, each in facts["readings"].items()}
+        return cls.from_json({**facts, "readings": readings})

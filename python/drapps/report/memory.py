@@ -45,12 +45,12 @@ class MemoryReport(Report):
     accounts: Mapping[str, MemoryAccount]
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> MemoryReport:
+    def from_json(cls, facts: Mapping[str, Any]) -> MemoryReport:
         """The report, as the core says it."""
         accounts = {
-            name: MemoryAccount.from_json(account) for name, account in said["accounts"].items()
+            name: MemoryAccount.from_json(account) for name, account in facts["accounts"].items()
         }
-        return super().from_json({**said, "accounts": accounts})
+        return super().from_json({**facts, "accounts": accounts})
 
     def __str__(self) -> str:
         rows = [(name, each.used, each.peak, each.releases) for name, each in self.accounts.items()]

@@ -29,7 +29,7 @@ def numbers(now: Stats, before: Stats | None = None, elapsed_s: float = 0.0) -> 
         sample and ``stage/NAME/queue_length``. What is a mean of nothing is left out.
     """
     earlier: dict[str, Any] = {} if before is None else before
-    found: dict[str, float] = {
+    metrics: dict[str, float] = {
         "batches": now.batches,
         "samples": now.samples,
         "failed_samples": now.failed_samples,
@@ -38,29 +38,29 @@ def numbers(now: Stats, before: Stats | None = None, elapsed_s: float = 0.0) -> 
         "memory_limit_bytes": now.memory["limit"],
     }
     if before is not None and elapsed_s > 0:
-        found["samples_per_s"] = (now.samples - before.samples) / elapsed_s
-        found["batches_per_s"] = (now.batches - before.batches) / elapsed_s
+        metrics["samples_per_s"] = (now.samples - before.samples) / elapsed_s
+        metrics["batches_per_s"] = (now.batches - before.batches) / elapsed_s
     consumer = earlier.get("consumer", {})
     step_s = _since(now.consumer.step_s, consumer.get("step_s"))
     stall_s = _since(now.consumer.stall_s, consumer.get("stall_s"))
-    _mean(found, "step_ms", step_s, 1e3)
-    _mean(found, "stall_ms", stall_s, 1e3)
+    _mean(metrics, "step_ms", step_s, 1e3)
+    _mean(metrics, "stall_ms", stall_s, 1e3)
     if step_s[1] > 0:
-        found["stall_share"] = min(1.0, stall_s[1] / step_s[1])
+        metrics["stall_share"] = min(1.0, stall_s[1] / step_s[1])
     for name, value in now.settings["knobs"].items():
-        found[f"knob/{name}"] = value
+        metrics[f"knob/{name}"] = value
     for name, lane in now.lanes.items():
         was = earlier.get("lanes", {}).get(name, {})
         service = _since(lane.service_s, was.get("service_s"))
         queue = _since(lane.queue_length, was.get("queue_length"))
-        _mean(found, f"stage/{name}/service_ms", service, 1e3)
-        _mean(found, f"stage/{name}/queue_length", queue, 1)
-    return found
+        _mean(metrics, f"stage/{name}/service_ms", service, 1e3)
+        _mean(metrics, f"stage/{name}/queue_length", queue, 1)
+    return metrics
 
 
-def logged(found: dict[str, float]) -> dict[str, float]:
+def logged(metrics: dict[str, float]) -> dict[str, float]:
     """The numbers as they stand among others' in a log: each name begins with ``drapps/``."""
-    return {f"{PREFIX}{name}": float(value) for name, value in found.items()}
+    return {f"{PREFIX}{name}": float(value) for name, value in metrics.items()}
 
 
 def _since(now: Distribution, before: Distribution | None) -> tuple[int, float]:
@@ -70,6 +70,6 @@ def _since(now: Distribution, before: Distribution | None) -> tuple[int, float]:
     return now.count - before.count, max(0.0, now.sum - before.sum)
 
 
-def _mean(found: dict[str, float], name: str, since: tuple[int, float], scale: float) -> None:
+def _mean(metrics: dict[str, float], name: str, since: tuple[int, float], scale: float) -> None:
     if since[0] > 0:
-        found[name] = since[1] / since[0] * scale
+        metrics[name] = since[1] / since[0] * scale

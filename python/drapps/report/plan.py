@@ -104,10 +104,10 @@ class Plan(Report):
     _OLD_KEYS: ClassVar[Mapping[str, str]] = {"engine": "path"}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Plan:
+    def from_json(cls, facts: Mapping[str, Any]) -> Plan:
         """The plan, as the core or the worker processes say it."""
-        columns = [Column.from_json(column) for column in said.get("columns", ())]
-        return super().from_json({**said, **({"columns": columns} if "columns" in said else {})})
+        columns = [Column.from_json(column) for column in facts.get("columns", ())]
+        return super().from_json({**facts, **({"columns": columns} if "columns" in facts else {})})
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """What is printed of it: names, and what is said of each."""
@@ -147,10 +147,10 @@ class Plan(Report):
         there = {"placement": "cpu"} if self.placement is None else self.placement
         if there["placement"] == "cpu":
             return
-        said = f"{there['placement']} on {there['device']}"
+        text = f"{there['placement']} on {there['device']}"
         if "decoded" in there:
-            said += f": {there['decoded']} samples decoded there, {there['augmented']} augmented"
-        yield "placement", said
+            text += f": {there['decoded']} samples decoded there, {there['augmented']} augmented"
+        yield "placement", text
         if "not_augmented" in there:
             yield "", f"augmented on the CPU: {there['not_augmented']}"
         if "unused" in there:

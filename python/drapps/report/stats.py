@@ -270,22 +270,22 @@ class Stats(Report):
     @classmethod
     def of_core(cls, text: str, **more: Any) -> Stats:
         """What the core says, in JSON."""
-        said = json.loads(text) | more
-        consumer = dict(said["consumer"])
-        storage = {name: value for name, value in said["storage"].items() if value != ""}
+        facts = json.loads(text) | more
+        consumer = dict(facts["consumer"])
+        storage = {name: value for name, value in facts["storage"].items() if value != ""}
         return cls.from_json(
             {
-                **said,
+                **facts,
                 "consumer": ConsumerStats.from_json(_distributions(consumer)),
                 "lanes": {
                     name: LaneStats.from_json(_distributions(lane))
-                    for name, lane in said["lanes"].items()
+                    for name, lane in facts["lanes"].items()
                 },
-                "workers": WorkerStats.from_json(said["workers"]),
+                "workers": WorkerStats.from_json(facts["workers"]),
                 "storage": StorageStats.from_json(_distributions(storage)),
-                "device": DeviceStats.from_json(said["device"]),
-                "machine": MachineStats.of_core(said["machine"]),
-                "slowest": [SlowSample.from_json(each) for each in said["slowest"]],
+                "device": DeviceStats.from_json(facts["device"]),
+                "machine": MachineStats.of_core(facts["machine"]),
+                "slowest": [SlowSample.from_json(each) for each in facts["slowest"]],
             }
         )
 
@@ -327,12 +327,12 @@ class Stats(Report):
             yield "slow sample", str(sample)
 
 
-def _distributions(said: Mapping[str, Any]) -> dict[str, Any]:
+def _distributions(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: Distribution.from_json(value)
         if isinstance(value, Mapping) and "buckets" in value
         else value
-        for name, value in said.items()
+        for name, value in facts.items()
     }
 
 

@@ -40,7 +40,7 @@ class Cgroup:
             for controller in _CONTROLLERS:
                 if controller in mounts and controller in paths:
                     below = _below(mounts[controller], paths[controller])
-                    self._folders[controller] = _made(below / name)
+                    self._folders[controller] = _new_folder(below / name)
             if not self._folders and "" in mounts and "" in paths:
                 self._unified = True
                 folder = _made_unified(_below(mounts[""], paths[""]), mounts[""], name)
@@ -110,27 +110,27 @@ def _mounts(proc: Path) -> dict[str, tuple[Path, str]]:
 
     The name of version 2, which has all controllers in one place, is empty.
     """
-    found: dict[str, tuple[Path, str]] = {}
+    mounts: dict[str, tuple[Path, str]] = {}
     for line in (proc / "mountinfo").read_text().splitlines():
         here, _, there = line.partition(" - ")
         root, point = here.split()[3:5]
         kind, _, options = there.split()[:3]
         if kind == "cgroup2":
-            found[""] = (Path(point), root)
+            mounts[""] = (Path(point), root)
         elif kind == "cgroup":
             for name in options.split(","):
-                found.setdefault(name, (Path(point), root))
-    return found
+                mounts.setdefault(name, (Path(point), root))
+    return mounts
 
 
 def _paths(proc: Path) -> dict[str, str]:
     """By controller, the cgroup of this process."""
-    found = {}
+    paths = {}
     for line in (proc / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         for name in controllers.split(","):
-            found[name] = path
-    return found
+            paths[name] = path
+    return paths
 
 
 def _below(mount: tuple[Path, str], path: str) -> Path:
@@ -140,7 +140,7 @@ def _below(mount: tuple[Path, str], path: str) -> Path:
     return point if inside.startswith("..") else point / inside
 
 
-def _made(folder: Path) -> Path:
+def _new_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
@@ -150,7 +150,7 @@ def _made_unified(own: Path, mount: tuple[Path, str], name: str) -> Path:
     for parent in dict.fromkeys((own, own.parent if own != mount[0] else own)):
         with suppress(OSError):
             (parent / "cgroup.subtree_control").write_text("+cpu +memory")
-        folder = _made(parent / name)
+        folder = _new_folder(parent / name)
         if all((folder / file).exists() for file in ("cpu.max", "memory.max")):
             return folder
         folder.rmdir()

@@ -53,19 +53,19 @@ class Node:
         known = list(allowed)
         if self.raw.id != "mapping":
             self.fail(f"must be a mapping of {listed(known)}, not {self.shown()}")
-        found: dict[str, Node] = {}
+        values: dict[str, Node] = {}
         for raw_key, raw in self.raw.value:
             name = str(raw_key.value) if raw_key.id == "scalar" else "a key"
             key = Node(self.file, self._below(name), raw_key)
             if raw_key.id != "scalar" or name not in known:
                 key.fail(f"there is no such key here; there are {listed(known)}")
-            if name in found:
+            if name in values:
                 key.fail("stands here twice; leave one of them out")
-            found[name] = replace(key, raw=raw)
+            values[name] = replace(key, raw=raw)
         for name in required:
-            if name not in found:
+            if name not in values:
                 self.fail(f"{name} is missing; there are {listed(known)}")
-        return found
+        return values
 
     def _below(self, name: str) -> str:
         return f"{self.key}.{name}" if self.key else name
@@ -95,35 +95,35 @@ class Node:
 
     def number(self, least: float = 0.0, most: float = math.inf) -> float:
         """A number within bounds."""
-        found = self._number()
-        if found is None or not least <= found <= min(most, _LONGEST * 1e6):
+        value = self._number()
+        if value is None or not least <= value <= min(most, _LONGEST * 1e6):
             bound = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
             self.fail(f"must be a number {bound}, not {self.shown()}")
-        return found
+        return value
 
     def duration(self) -> float:
         """Seconds, more than none."""
-        found = self.number(0, _LONGEST)
-        if found <= 0:
+        seconds = self.number(0, _LONGEST)
+        if seconds <= 0:
             self.fail(f"must be more than 0 seconds, not {self.shown()}")
-        return found
+        return seconds
 
     def whole(self, least: int = 1, most: int = 2**40) -> int:
         """A whole number within bounds."""
-        found = self._number()
-        if found is None or found != int(found) or not least <= found <= most:
+        value = self._number()
+        if value is None or value != int(value) or not least <= value <= most:
             self.fail(f"must be a whole number from {least} to {most}, not {self.shown()}")
-        return int(found)
+        return int(value)
 
     def size(self) -> int:
         """Bytes, as `drapps.arguments.size_of` reads them."""
         try:
-            found = size_of(str(self.raw.value), letters=True) if self.raw.id == "scalar" else 0
+            count = size_of(str(self.raw.value), letters=True) if self.raw.id == "scalar" else 0
         except ValueError:
-            found = 0
-        if not found:
+            count = 0
+        if not count:
             self.fail(f"must be bytes, such as 512M, not {self.shown()}")
-        return found
+        return count
 
     def cores(self, whole: bool = False) -> float | str:
         """A number of cores, or a share of those of the machine such as 50%."""
@@ -139,10 +139,10 @@ class Node:
         if not text or "_" in text:
             return None
         try:
-            found = float(text)
+            value = float(text)
         except ValueError:
             return None
-        return found if math.isfinite(found) else None
+        return value if math.isfinite(value) else None
 
 
 def root_of(text: str, file: str) -> Node:

@@ -157,7 +157,7 @@ class Performance:
 
     def _results(self) -> Iterator[SegmentResult]:
         for number, (mark, after) in enumerate(zip(self._marks[:-1], self._marks[1:], strict=True)):
-            found = measure(self._steps, mark.at, after.at)
+            figures = measure(self._steps, mark.at, after.at)
             samples = after.samples - mark.samples
             yield SegmentResult(
                 number=number,
@@ -165,18 +165,18 @@ class Performance:
                 key=self._scenario.key(number),
                 begin=mark.at,
                 end=after.at,
-                rate=found.rate,
-                stall_share=found.stall_share,
+                rate=figures.rate,
+                stall_share=figures.stall_share,
                 cpu_per_sample=(after.cpu - mark.cpu) / samples if samples else None,
-                p95_wait=found.p95_wait,
-                time_to_best=found.time_to_best,
+                p95_wait=figures.p95_wait,
+                time_to_best=figures.time_to_best,
                 validation_rate=(after.validated - mark.validated) / (after.at - mark.at),
             )
 
 
 def checksum(batch: Any) -> int:
     """CRC-32 of a batch's tensors, one behind the other."""
-    found = 0
+    digest = 0
     for tensor in batch:
-        found = zlib.crc32(tensor.contiguous().numpy().data, found)
-    return found
+        digest = zlib.crc32(tensor.contiguous().numpy().data, digest)
+    return digest

@@ -48,9 +48,9 @@ def ensure(
     root = cache() / f"{width}x{height}x{count}-{_VERSION}"
     if not root.exists():
         _make(root, width, height, count, progress)
-    found = sum(1 for _ in root.glob("*/*.jpg"))
-    if found != count:
-        raise PipelineError(f"{root} holds {found} pictures, not {count}: remove it, or move it")
+    total = sum(1 for _ in root.glob("*/*.jpg"))
+    if total != count:
+        raise PipelineError(f"{root} holds {total} pictures, not {count}: remove it, or move it")
     return root
 
 

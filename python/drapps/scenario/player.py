@@ -25,7 +25,7 @@ from drapps.errors import PipelineError
 def main() -> None:
     """Plays what is asked for."""
     # Input and output are taken away from all else, so that nothing can be lost or break them.
-    asked, told = os.dup(0), os.fdopen(os.dup(1), "w")
+    asked, answers = os.dup(0), os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.dup2(2, 1)
@@ -33,8 +33,8 @@ def main() -> None:
     threading.Thread(target=_listen, args=(asked, lines), daemon=True).start()
 
     def tell(event: str, **more: Any) -> None:
-        told.write(json.dumps({"event": event, **more}, default=str) + "\n")
-        told.flush()
+        answers.write(json.dumps({"event": event, **more}, default=str) + "\n")
+        answers.flush()
 
     spec: dict[str, Any] = json.loads(lines.get())
     try:

@@ -70,10 +70,10 @@ class Player:
                 raise PipelineError(f"{self._name}: {self._last_words()}")
             self._rest += block
         line, _, self._rest = self._rest.partition(b"\n")
-        found: dict[str, Any] = json.loads(line)
-        if found["event"] == "failed":
-            raise PipelineError(f"{self._name}: {found['error']}")
-        return found
+        message: dict[str, Any] = json.loads(line)
+        if message["event"] == "failed":
+            raise PipelineError(f"{self._name}: {message['error']}")
+        return message
 
     def expect(self, name: str, seconds: float) -> dict[str, Any]:
         """What it says next, which is this.
@@ -81,11 +81,11 @@ class Player:
         Raises:
             PipelineError: it is silent for so long, has failed, or ended.
         """
-        found = self.event(seconds)
-        if found is None:
+        event = self.event(seconds)
+        if event is None:
             raise PipelineError(f"{self._name}: the player was not {name} within {seconds:g} s")
-        assert found["event"] == name
-        return found
+        assert event["event"] == name
+        return event
 
     def result(self, event: dict[str, Any]) -> dict[str, Any]:
         """What its last event holds; it may end by itself now."""
@@ -111,10 +111,10 @@ class Player:
         status = self._process.wait()
         self._words.seek(0)
         lines = self._words.read().decode(errors="replace").split("\n")
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        words = next((line.strip() for line in reversed(lines) if line.strip()), "")
         if status == -signal.SIGKILL:
             return "the player was killed, as happens where memory has run out"
-        return f"the player ended with status {status}" + (f": {said}" if said else "")
+        return f"the player ended with status {status}" + (f": {words}" if words else "")
 
     def __enter__(self) -> Player:
         return self

@@ -17,11 +17,11 @@ def cpu_seconds() -> float:
             ticks = sum(map(int, fields[11:15]))
             children.setdefault(int(fields[1]), []).append((int(entry.name), ticks))
     ended = os.times()
-    ticks, found = 0, [os.getpid()]
-    for pid in found:  # grows while it is walked
+    ticks, family = 0, [os.getpid()]
+    for pid in family:  # grows while it is walked
         below = children.get(pid, [])
         ticks += sum(each for _, each in below)
-        found += [child for child, _ in below]
+        family += [child for child, _ in below]
     return time.process_time() + ended.children_user + ended.children_system + ticks / _TICK
 
 

@@ -58,8 +58,8 @@ class CostlyRows(Dataset[Any]):
 
     def cost_at(self, now: float) -> PythonCost:
         """What a sample costs that begins at this time."""
-        found = self._costs[0][1]
+        current = self._costs[0][1]
         for at, cost in self._costs:
             if at <= now:
-                found = cost
-        return found
+                current = cost
+        return current

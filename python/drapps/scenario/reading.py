@@ -64,18 +64,18 @@ def parse(text: str, file: str) -> Scenario:
 def scenario_of(root: Node, beside: tuple[str, ...] = ()) -> Scenario:
     """A scenario; keys in `beside` are read by somebody else."""
     named = ("name", "about", "workload", "seconds")
-    found = root.fields((*named, *CHANGED, "events", "machine"), required=named)
-    if "machine" in found and "machine" not in beside:
-        found["machine"].fail("is for drapps simulate alone; leave it out")
-    workload = _workload(found["workload"])
-    seconds = found["seconds"].duration()
-    base = changed(Conditions(), found, workload)
-    if isinstance(workload, Python) and "python" not in found:
+    nodes = root.fields((*named, *CHANGED, "events", "machine"), required=named)
+    if "machine" in nodes and "machine" not in beside:
+        nodes["machine"].fail("is for drapps simulate alone; leave it out")
+    workload = _workload(nodes["workload"])
+    seconds = nodes["seconds"].duration()
+    base = changed(Conditions(), nodes, workload)
+    if isinstance(workload, Python) and "python" not in nodes:
         root.fail("python is missing: what a sample of the workload costs")
-    events = found["events"].items() if "events" in found else []
+    events = nodes["events"].items() if "events" in nodes else []
     segments, counted = _segments(base, events, workload, seconds)
     return Scenario(
-        found["name"].text(), found["about"].text(), workload, seconds, segments, counted
+        nodes["name"].text(), nodes["about"].text(), workload, seconds, segments, counted
     )
 
 
@@ -83,8 +83,8 @@ def _workload(node: Node) -> Workload:
     names = dict.fromkeys(field.name for kind in KINDS.values() for field in fields(kind))
     kind = KINDS[node.fields(("kind", *names), ("kind",))["kind"].one_of(KINDS)]
     own = [field.name for field in fields(kind)]
-    found = node.fields(("kind", *own))
-    values = {name: _WORKLOAD[name](found[name]) for name in own if name in found}
+    nodes = node.fields(("kind", *own))
+    values = {name: _WORKLOAD[name](nodes[name]) for name in own if name in nodes}
     return kind(**values)
 
 
@@ -95,36 +95,36 @@ def _segments(
     counted = ""
     for event in events:
         allowed = ("at", "name", *CHANGED, "pictures")
-        found = event.fields(allowed, required=("at",))
-        begin, unit = _at(found["at"], seconds)
+        nodes = event.fields(allowed, required=("at",))
+        begin, unit = _at(nodes["at"], seconds)
         if counted and unit != counted:
-            found["at"].fail("all events of a scenario are in seconds, or all in samples")
+            nodes["at"].fail("all events of a scenario are in seconds, or all in samples")
         counted = unit
         if begin <= segments[-1].begin:
-            found["at"].fail(f"must be later than the event before, at {segments[-1].begin:g}")
-        conditions = changed(segments[-1].conditions, found, workload)
+            nodes["at"].fail(f"must be later than the event before, at {segments[-1].begin:g}")
+        conditions = changed(segments[-1].conditions, nodes, workload)
         if unit == "samples":
             for name in CHANGED:
-                if name in found and name != "consumer":
-                    found[name].fail("changes at a time; pictures and consumer do at a sample")
-        elif "pictures" in found:
-            found["pictures"].fail("changes at a sample: at: {sample: 20000}")
-        if "pictures" in found:
+                if name in nodes and name != "consumer":
+                    nodes[name].fail("changes at a time; pictures and consumer do at a sample")
+        elif "pictures" in nodes:
+            nodes["pictures"].fail("changes at a sample: at: {sample: 20000}")
+        if "pictures" in nodes:
             if not isinstance(workload, Photos) or workload.shuffle:
-                found["pictures"].fail("only photos with shuffle: false change with a sample")
-            scale = found["pictures"].number(0.1, 16)
+                nodes["pictures"].fail("only photos with shuffle: false change with a sample")
+            scale = nodes["pictures"].number(0.1, 16)
             conditions = replace(conditions, pictures=scale)
         if conditions == segments[-1].conditions:
             event.fail("changes nothing; leave it out")
-        name = found["name"].text() if "name" in found else ""
+        name = nodes["name"].text() if "name" in nodes else ""
         segments.append(Segment(begin, conditions, name))
     return tuple(segments), counted or "seconds"
 
 
 def _at(node: Node, seconds: float) -> tuple[float, str]:
     if node.raw.id == "mapping":
-        found = node.fields(("sample",), ("sample",))
-        return float(found["sample"].whole(most=_MOST_SAMPLES)), "samples"
+        nodes = node.fields(("sample",), ("sample",))
+        return float(nodes["sample"].whole(most=_MOST_SAMPLES)), "samples"
     at = node.number()
     if not 0 < at < seconds:
         node.fail(f"must lie between 0 and the scenario's end, at {seconds:g} s")

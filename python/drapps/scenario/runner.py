@@ -77,23 +77,23 @@ def play(
     if trace is not None and not isinstance(loader, Drapps):
         raise PipelineError("the stock loader decides nothing that a trace could hold")
     roots = roots_of(scenario, photos, progress)
-    told: dict[str, Any] = {
+    spec: dict[str, Any] = {
         "scenario": scenario.to_json(),
         "loader": loader.to_json(),
         "roots": roots,
         "trace": "" if trace is None else os.path.abspath(trace),  # noqa: PTH100
         "checksums": checksums,
     }
-    run = Run(told["scenario"], told["loader"], loader.label, _machine(), roots)
+    run = Run(spec["scenario"], spec["loader"], loader.label, _machine(), roots)
     with ExitStack() as stack:
         try:
             stage = _Stage(scenario, stack)
-            found = stage.play(told, progress)
+            outcome = stage.play(spec, progress)
         except CgroupError as error:
             return Run(**{**vars(run), "skipped": str(error)})
-    segments = [SegmentResult(**each) for each in found.pop("segments")]
-    machine = {**run.machine, "torch": found.pop("torch")}
-    return Run(**{**vars(run), **found, "segments": segments, "machine": machine})
+    segments = [SegmentResult(**each) for each in outcome.pop("segments")]
+    machine = {**run.machine, "torch": outcome.pop("torch")}
+    return Run(**{**vars(run), **outcome, "segments": segments, "machine": machine})
 
 
 class _Stage:
@@ -113,13 +113,13 @@ class _Stage:
         most = max(burner_count(each.burners) for each in conditions)
         self._burners = stack.enter_context(Burners(most))
 
-    def play(self, told: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    def play(self, spec: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """Plays what the player is told; returns its result."""
         player = self._player = self._stack.enter_context(Player(self._scenario.name))
         if self._group is not None:
             self._group.take(player.pid)
             self._limit(self._scenario.segments[0].conditions)
-        player.send(told)
+        player.send(spec)
         progress("preparing", 0, 1)
         player.expect("ready", _PREPARING)
         player.send({})

@@ -91,22 +91,22 @@ def shard_indexes(
 
     def one(shard: bytes) -> ShardIndex:
         kept = None if place is None else place(shard, what)
-        found = None if kept is None else load(kept, shard, what)
-        if found is not None:
-            return found
+        entry = None if kept is None else load(kept, shard, what)
+        if entry is not None:
+            return entry
         try:
-            made = lister(shard)
+            listing = lister(shard)
         except _core.SampleError as error:
             if error.args[1] == "not found":
                 raise DataNotFoundError(f"{os.fsdecode(shard)!r}: {error.args[-1]}") from None
             raise SampleError(*error.args) from None
         if kept is not None:
             try:
-                save(kept, shard, what, made)
+                save(kept, shard, what, listing)
             except OSError as error:
                 if asked:
                     warnings.warn(f"the index of a shard is not kept: {error}", stacklevel=2)
-        return made
+        return listing
 
     with ThreadPoolExecutor(min(LISTERS, len(shards))) as pool:
         return list(pool.map(one, shards))

@@ -204,8 +204,8 @@ def _pipeline(
         identity, offsets, lengths, values = _core.list_packed(
             shard, list(columns.sizes), picture, labels
         )
-        found = dict(zip((f"label:{name}" for name in wanted), values, strict=True))
-        return ShardIndex(identity, {"offset": offsets, "length": lengths, **found})
+        by_label = dict(zip((f"label:{name}" for name in wanted), values, strict=True))
+        return ShardIndex(identity, {"offset": offsets, "length": lengths, **by_label})
 
     what = {
         "format": kind,
@@ -214,9 +214,9 @@ def _pipeline(
         "labels": [[name, *how] for name, how in zip(wanted, labels, strict=True)],
     }
     indexes = shard_indexes(list(shards), what, list_one, index)
-    for (shard, samples), found in zip(shards.items(), indexes, strict=True):
-        if len(found) != samples:
-            message = f"the shard holds {len(found)} samples, index.json says {samples}; restore it"
+    for (shard, samples), entry in zip(shards.items(), indexes, strict=True):
+        if len(entry) != samples:
+            message = f"the shard holds {len(entry)} samples, index.json says {samples}; restore it"
             raise SampleError("setup", "corrupt", os.fsdecode(shard), -1, -1, message)
     return Pipeline(
         ShardSource(list(shards), indexes, {name: f"label:{of}" for name, of in named.items()})

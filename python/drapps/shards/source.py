@@ -106,10 +106,10 @@ def files_in(folder: Path, ending: str) -> list[bytes]:
     """
     if not folder.is_dir():
         raise DataNotFoundError(f"{str(folder)!r} is not a folder")
-    found = [os.fsencode(path) for path in sorted(folder.iterdir()) if path.name.endswith(ending)]
-    if not found:
+    files = [os.fsencode(path) for path in sorted(folder.iterdir()) if path.name.endswith(ending)]
+    if not files:
         raise DataNotFoundError(f"{str(folder)!r} has no files *{ending}")
-    return found
+    return files
 
 
 def _listed(shards: Sequence[bytes]) -> str:

@@ -114,10 +114,10 @@ def _paths(shards: PathLike | Iterable[PathLike]) -> tuple[list[bytes], list[str
     paths = []
     for pattern in expand_braces(str(folder)):
         if glob.has_magic(pattern) and not Path(pattern).exists():
-            found = sorted(glob.glob(pattern))  # noqa: PTH207
-            if not found:
+            matches = sorted(glob.glob(pattern))  # noqa: PTH207
+            if not matches:
                 raise DataNotFoundError(f"no file matches {pattern!r}")
-            paths += [os.fsencode(path) for path in found]
+            paths += [os.fsencode(path) for path in matches]
         else:
             paths.append(os.fsencode(pattern))
     return paths, _class_names(Path(os.fsdecode(paths[0])).parent)

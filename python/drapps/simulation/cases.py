@@ -91,8 +91,8 @@ class Case:
         """The values of each knob of a segment, or of some, between which there is a choice."""
         name = self.names[number]
         first = next(segment for segment in self.segments if segment["name"] == name)
-        found: dict[str, list[int]] = json.loads(_core.knob_values(json.dumps(first["world"])))
-        return {name: found[name] for name in found if knobs is None or name in knobs}
+        values: dict[str, list[int]] = json.loads(_core.knob_values(json.dumps(first["world"])))
+        return {name: values[name] for name in values if knobs is None or name in knobs}
 
     def begun(self) -> Settings:
         """The settings that the default begins with."""
@@ -100,10 +100,10 @@ class Case:
 
     def _rows(self, policy: str, knobs: str, features: bool = False) -> list[Row]:
         try:
-            found = json.loads(_core.simulate(self.text, policy, knobs, features))
+            outcome = json.loads(_core.simulate(self.text, policy, knobs, features))
         except ValueError as error:
             raise PipelineError(f"{self.name}: {error}") from None
-        rows: list[Row] = found["segments"]
+        rows: list[Row] = outcome["segments"]
         return rows
 
 
@@ -144,7 +144,7 @@ def best_held(
     part = case.until(number)
     begun = part.begun()
     choices = part.choices(number)
-    found = search(
+    optimum = search(
         choices,
         lambda settings: rates_of(part.held([settings]))[number],
         begun,
@@ -152,7 +152,7 @@ def best_held(
         drawn=drawn,
         restarts=restarts,
     )
-    return found.settings
+    return optimum.settings
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,13 @@ def oracle(
     improved together, from there, from the default's and from `others`, which are settings of each
     segment, or of all. `value` of the result is never less than that of any of these.
     """
-    found = _by_segment(case, knobs, drawn, restarts)
+    settings = _by_segment(case, knobs, drawn, restarts)
     count = len(case.names)
-    begins = [found, *(list(each) * (count if len(each) == 1 else 1) for each in others)]
+    begins = [settings, *(list(each) * (count if len(each) == 1 else 1) for each in others)]
     ends = begins
     if count > 1:
         begins.append([case.begun()] * count)
-        reference = rates_of(case.held(found))
+        reference = rates_of(case.held(settings))
         ends = begins + [_together(case, knobs, begin, reference) for begin in begins]
     rates = [rates_of(case.held(end)) for end in ends]
     best = tuple(map(max, *rates)) if len(rates) > 1 else rates[0]
@@ -201,25 +201,25 @@ def oracle(
 def _by_segment(
     case: Case, knobs: Container[str] | None, drawn: int, restarts: int
 ) -> list[Settings]:
-    found: list[Settings] = []
+    best: list[Settings] = []
     begun = case.begun()
     for number in range(len(case.names)):
         part = case.until(number)
 
         def rate(settings: Settings, part: Case = part) -> float:
-            return rates_of(part.held([*found, settings]))[-1]
+            return rates_of(part.held([*best, settings]))[-1]
 
-        found.append(
+        best.append(
             search(
                 part.choices(number, knobs),
                 rate,
-                begun | (found[-1] if found else {}),
+                begun | (best[-1] if best else {}),
                 f"{case.name} {number}",
                 drawn=drawn,
                 restarts=restarts,
             ).settings
         )
-    return found
+    return best
 
 
 def _together(
@@ -245,7 +245,7 @@ def _together(
             held[int(number)][name] = value
         return held
 
-    found = climb(
+    optimum = climb(
         choices,
         lambda settings: value(rates_of(case.held(split(settings))), reference),
         flat,
@@ -256,4 +256,4 @@ def _together(
             if all(f"{number} {name}" in choices for number in range(len(case.names)))
         ],
     )
-    return split(found.settings)
+    return split(optimum.settings)

@@ -71,7 +71,7 @@ def cases_of(count: int, seed: int, shift: Mapping[str, float]) -> list[Validati
         seed: from which they are drawn.
         shift: how they differ from those of trainings: a value of `SETS`.
     """
-    found = []
+    cases = []
     for episode in json.loads(_core.validation_episodes(count, seed, **shift)):
         segments = episode["segments"]
         scenario = {
@@ -81,7 +81,7 @@ def cases_of(count: int, seed: int, shift: Mapping[str, float]) -> list[Validati
                 {key: each[key] for key in ("begin", "name", "world")} for each in segments
             ],
         }
-        found.append(
+        cases.append(
             ValidationCase(
                 json.dumps(scenario),
                 tuple(each["best"] for each in segments),
@@ -89,7 +89,7 @@ def cases_of(count: int, seed: int, shift: Mapping[str, float]) -> list[Validati
                 str(DEFAULTS["processes" if episode["processes"] else "threads"]),
             )
         )
-    return found
+    return cases
 
 
 def learned_text(weights: str, name: str = "ppo") -> str:
@@ -99,8 +99,8 @@ def learned_text(weights: str, name: str = "ppo") -> str:
 
 def rates_begun(case: ValidationCase, policy: str, knobs: Mapping[str, int] | None = None) -> Rates:
     """Of each segment under a policy in JSON, from a loader's settings or from others."""
-    found = json.loads(_core.simulate(case.scenario, policy, json.dumps(dict(knobs or {}))))
-    return rates_of(found["segments"])
+    outcome = json.loads(_core.simulate(case.scenario, policy, json.dumps(dict(knobs or {}))))
+    return rates_of(outcome["segments"])
 
 
 def rates_held(case: ValidationCase, settings: Sequence[Mapping[str, int]] = ()) -> Rates:
@@ -121,15 +121,15 @@ def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
         )
     card = policy.get("card")
     listed = card.get("seeds") if isinstance(card, dict) else None
-    found = {0: policy.get("weights", "")}
+    seeds = {0: policy.get("weights", "")}
     if listed:
         try:
-            found = {int(each["seed"]): str(each["weights"]) for each in listed}
+            seeds = {int(each["seed"]): str(each["weights"]) for each in listed}
         except (KeyError, TypeError, ValueError):
             raise PipelineError("the card of this policy does not list its seeds") from None
-    for weights in found.values():
+    for weights in seeds.values():
         to_json({"name": policy["name"], "weights": weights})
-    return found
+    return seeds
 
 
 def measured(
@@ -146,8 +146,8 @@ def measured(
     policies = {seed: learned_text(weights, name) for seed, weights in seeds.items()}
     values: Values = {}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for found in pool.map(lambda case: _values_in(case, policies), cases):
-            for arm, own in found.items():
+        for arms in pool.map(lambda case: _values_in(case, policies), cases):
+            for arm, own in arms.items():
                 values.setdefault(arm, []).append(own)
             if progress:
                 progress()
@@ -187,12 +187,12 @@ def _compared(values: Values, arm: str, other: str) -> dict[str, float]:
 
 
 def verdict(
-    found: Mapping[str, tuple[Sequence[ValidationCase], Values]], seeds: Sequence[int]
+    measurements: Mapping[str, tuple[Sequence[ValidationCase], Values]], seeds: Sequence[int]
 ) -> dict[str, Any]:
     """What a gate says: whether it is passed, why not, and what was measured.
 
     Args:
-        found: cases and values of each of `SETS`.
+        measurements: cases and values of each of `SETS`.
         seeds: of the learned arms.
     """
     failed: list[str] = []
@@ -203,7 +203,7 @@ def verdict(
             failed.append(reason)
 
     ask(len(seeds) >= SEEDS, f"{len(seeds)} seeds, and {SEEDS} are asked for")
-    for name, (cases, values) in found.items():
+    for name, (cases, values) in measurements.items():
         pairs = list(zip(values[ORACLE], values[STATIC], strict=True))
         gap = [number for number, (most, held) in enumerate(pairs) if most >= _GAP * held]
         steady = [number for number, case in enumerate(cases) if not case.changes]
@@ -270,11 +270,11 @@ def check(
         if progress:
             progress(done, cases * len(draws) * len(SETS))
 
-    found = {}
+    measurements = {}
     for name, shift in SETS.items():
         where = [case for draw in draws for case in cases_of(cases, draw, shift)]
-        found[name] = (where, measured(where, seeds, one_more, str(policy["name"])))
-    return verdict(found, list(seeds)) | {
+        measurements[name] = (where, measured(where, seeds, one_more, str(policy["name"])))
+    return verdict(measurements, list(seeds)) | {
         "drawn_from": list(draws),
         "weights": {str(seed): hash_of(weights) for seed, weights in seeds.items()},
     }

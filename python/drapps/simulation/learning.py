@@ -66,13 +66,13 @@ class _Run:
     def train(self, stopped: threading.Event) -> Trained:
         """To the end, or to a checkpoint where it is stopped."""
         trainer = self._begun()
-        saved = told = time.monotonic()
+        saved = curve_time = time.monotonic()
         while not trainer.done and not stopped.is_set():
             trainer.go_on()
             now = time.monotonic()
-            if now - told >= _TOLD_EVERY:
+            if now - curve_time >= _TOLD_EVERY:
                 self.curve = json.loads(trainer.curve())
-                told = now
+                curve_time = now
             if now - saved >= CHECKPOINT_EVERY:
                 self._save(trainer)
                 saved = now
@@ -151,10 +151,10 @@ def train(
                 if any(future.done() and future.exception() for future in futures):
                     stopped.set()  # so that the others end, too
                     break
-            found = [future.result() for future in futures]
+            policies = [future.result() for future in futures]
         finally:
             stopped.set()
-    return scored(found, validation, options.get("learner", "ppo"))
+    return scored(policies, validation, options.get("learner", "ppo"))
 
 
 def scored(trained: Sequence[Trained], cases: int, name: str = "ppo") -> list[Trained]:

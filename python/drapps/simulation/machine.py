@@ -93,10 +93,10 @@ class Machine:
 @functools.cache
 def _fields() -> dict[str, dict[str, tuple[float, float, float]]]:
     """Every number of a world: what it is where nothing is said, the least and the most."""
-    found: dict[str, dict[str, tuple[float, float, float]]] = {}
+    fields: dict[str, dict[str, tuple[float, float, float]]] = {}
     for group, name, value, least, most in _core.world_fields():
-        found.setdefault(group, {})[name] = (value, least, most)
-    return found
+        fields.setdefault(group, {})[name] = (value, least, most)
+    return fields
 
 
 def shipped() -> dict[str, Path]:
@@ -140,48 +140,48 @@ def load_scenario(name: str | os.PathLike[str]) -> tuple[Scenario, Machine | Non
 
 def machine_of(node: Node) -> Machine:
     """The machine that a mapping describes."""
-    found = node.fields(("name", "about", *GROUPS, "costs", "sources", *_MEASURED))
+    entries = node.fields(("name", "about", *GROUPS, "costs", "sources", *_MEASURED))
     for name in _MEASURED:
-        if name in found and found[name].raw.id == "scalar":
-            found[name].fail("is what drapps calibrate writes; leave it out")
+        if name in entries and entries[name].raw.id == "scalar":
+            entries[name].fail("is what drapps calibrate writes; leave it out")
     known = _fields()
     numbers: dict[str, dict[str, float]] = {}
     for group in GROUPS:
-        if group not in found:
+        if group not in entries:
             continue
-        values = found[group].fields(known[group])
+        values = entries[group].fields(known[group])
         numbers[group] = {
             name: each.number(*known[group][name][1:]) for name, each in values.items()
         }
     machine = Machine(
-        found["name"].text() if "name" in found else "machine",
-        found["about"].text() if "about" in found else "",
+        entries["name"].text() if "name" in entries else "machine",
+        entries["about"].text() if "about" in entries else "",
         numbers,
-        _costs(found["costs"]) if "costs" in found else Costs(),
+        _costs(entries["costs"]) if "costs" in entries else Costs(),
     )
-    if "sources" not in found:
+    if "sources" not in entries:
         return machine
-    sources = found["sources"].fields(machine.assumed)
+    sources = entries["sources"].fields(machine.assumed)
     return Machine(
         **{**vars(machine), "sources": {name: each.text() for name, each in sources.items()}}
     )
 
 
 def _costs(node: Node) -> Costs:
-    found = node.fields(("photo", "read", "python", "forms", "row"))
+    entries = node.fields(("photo", "read", "python", "forms", "row"))
     own = Costs()
     photo, forms, row = dict(own.photo), {}, own.row
-    if "photo" in found:
-        photo |= _numbers(found["photo"], _PHOTO)
-    if "forms" in found:
-        each = found["forms"].fields(FORMS)
+    if "photo" in entries:
+        photo |= _numbers(entries["photo"], _PHOTO)
+    if "forms" in entries:
+        each = entries["forms"].fields(FORMS)
         forms = {
             name: dict.fromkeys(_FORM, 0.0) | _numbers(form, _FORM) for name, form in each.items()
         }
-    if "row" in found:
-        row = found["row"].number(1e-12, 3600)
-    read = _numbers(found["read"], _READ) if "read" in found else {}
-    python = _numbers(found["python"], _PYTHON) if "python" in found else {}
+    if "row" in entries:
+        row = entries["row"].number(1e-12, 3600)
+    read = _numbers(entries["read"], _READ) if "read" in entries else {}
+    python = _numbers(entries["python"], _PYTHON) if "python" in entries else {}
     return Costs(photo, read, python, forms, row)
 
 

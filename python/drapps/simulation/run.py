@@ -160,7 +160,7 @@ def simulate(
         "segments": segments_of(scenario, machine),
     }
     try:
-        found = json.loads(
+        outcome = json.loads(
             _core.simulate(
                 json.dumps(description),
                 text,
@@ -174,8 +174,8 @@ def simulate(
         scenario.name,
         machine.name,
         name_of(policy) if policy is not None else "",
-        found["decisions"],
-        tuple(_joined(scenario, found["segments"])),
+        outcome["decisions"],
+        tuple(_joined(scenario, outcome["segments"])),
         machine.assumed,
     )
 

@@ -132,13 +132,13 @@ class _Grid:
     def _line(self, point: _Point, names: Sequence[int]) -> list[_Point]:
         """The point with each value that the names may have together."""
         choices = list(self._choices.values())
-        found = []
+        points = []
         for value in choices[names[0]]:
             other = point
             for name in names:
                 other = _with(other, name, _at(choices[name], value))
-            found.append(other)
-        return found
+            points.append(other)
+        return points
 
     def returned(self, point: _Point, begin: _Point, most: float) -> _Point:
         """With every name where it began that makes no difference."""

@@ -50,11 +50,11 @@ class Parameter:
         place = min(1.0, max(0.0, place))
         low, high = self._ends()
         if self._by_logarithm():
-            found = low * (high / low) ** place + self.low - low
+            number = low * (high / low) ** place + self.low - low
         else:
-            found = low + (high - low) * place
-        found = min(self.high, max(self.low, found))
-        return float(round(found)) if self.whole else float(f"{found:.4g}")
+            number = low + (high - low) * place
+        number = min(self.high, max(self.low, number))
+        return float(round(number)) if self.whole else float(f"{number:.4g}")
 
     def place(self, value: float) -> float:
         """Where in the range a value is, 0 to 1."""

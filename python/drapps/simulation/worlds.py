@@ -31,13 +31,13 @@ def segments_of(scenario: Scenario, machine: Machine) -> list[dict[str, Any]]:
         raise PipelineError(
             f"{scenario.name}: its events come at samples, and those of a simulated run at seconds"
         )
-    found = []
+    segments = []
     for number, segment in enumerate(scenario.segments):
         end = segment.begin + scenario.length(number)
         for begin, storage in _storages(segment.conditions, segment.begin, end):
             world = world_of(scenario.workload, segment.conditions, storage, machine)
-            found.append({"begin": begin, "name": str(number), "world": world})
-    return found
+            segments.append({"begin": begin, "name": str(number), "world": world})
+    return segments
 
 
 def _storages(

@@ -163,9 +163,9 @@ class Functions:
             "dct_method": b"INTEGER_ACCURATE",
         }
         for name, value in wanted.items():
-            found = op.get_attr(name)
-            if found != value:
-                shown = [v.decode() if isinstance(v, bytes) else v for v in (found, value)]
+            setting = op.get_attr(name)
+            if setting != value:
+                shown = [v.decode() if isinstance(v, bytes) else v for v in (setting, value)]
                 raise NotLifted(f"decode_jpeg has {name}={shown[0]!r}; {shown[1]!r} can be lifted")
         if self.path is not None:
             raise NotLifted("a sample decodes more than one file")
@@ -220,9 +220,9 @@ def _constants(op: tf.Operation, inputs: list[Any]) -> list[Any]:
             for value, tensor in zip(inputs, op.inputs, strict=True)
         ]
         dtypes = [tensor.dtype for tensor in op.outputs]
-        made = graph.create_op(op.type, operands, dtypes, attrs=dict(op.node_def.attr))
+        operation = graph.create_op(op.type, operands, dtypes, attrs=dict(op.node_def.attr))
         with tf.compat.v1.Session(graph=graph) as session:
-            return [np.asarray(value) for value in session.run(list(made.outputs))]
+            return [np.asarray(value) for value in session.run(list(operation.outputs))]
 
 
 def _fields(

@@ -38,10 +38,10 @@ def levels_of(
             around = [(rule.smallest - rule.size, 0) for rule in rules]
             pixels = np.repeat(np.pad(shown, around)[:, :, None], CHANNELS, 2)
             tf.io.write_file(file, tf.io.encode_png(pixels))
-            found = np.asarray(_first(stages, file)[place]).astype(np.float32)
+            output = np.asarray(_first(stages, file)[place]).astype(np.float32)
             for axis, window in enumerate(picture.windows):
-                found = np.flip(found, axis) if window.mirrored else found
-            flat = found.reshape(-1, CHANNELS)
+                output = np.flip(output, axis) if window.mirrored else output
+            flat = output.reshape(-1, CHANNELS)
             levels[shown.reshape(-1)] = flat
             if levels[shown.reshape(-1)].tobytes() != flat.tobytes():
                 raise NotLifted("what becomes of a byte depends on where it stands")

@@ -73,10 +73,10 @@ def lift(dataset: tf.data.Dataset, cpu_budget: float | None = None) -> Lifted:
         followed = _follow(stages, dataset)
         loader = _loader(stages, followed, cpu_budget)
         _compare(stages, followed)
-        made = _dataset(stages, followed, loader, dataset)
+        native_dataset = _dataset(stages, followed, loader, dataset)
     except NotLifted as reason:
         return Lifted(dataset, LiftReport(native=False, reasons=(str(reason),)), None)
-    return Lifted(made, _report(stages, followed), loader)
+    return Lifted(native_dataset, _report(stages, followed), loader)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +203,12 @@ def _loader(stages: Stages, followed: Followed, cpu_budget: float | None) -> Loa
             f"shuffle({stages.shuffle.buffer}) of {count} samples keeps neighbours together; "
             f"shuffle({count}) can be lifted"
         )
-    return _made(
+    return _native_loader(
         file_source(followed.paths), _spec(stages, followed), Resources(cpu_budget=cpu_budget)
     )
 
 
-def _made(source: Source, spec: Spec, resources: Resources) -> Loader:
+def _native_loader(source: Source, spec: Spec, resources: Resources) -> Loader:
     try:
         return Loader(source, spec, resources)
     except PipelineError as error:
@@ -224,14 +224,14 @@ def _compare(stages: Stages, followed: Followed) -> None:
     count = min(COMPARED, len(followed.paths))
     spec = _spec(stages, followed)
     spec = replace(spec, sampler=Sampler(seed=spec.sampler.seed))
-    loader = _made(file_source(followed.paths[:count]), spec, Resources())
+    loader = _native_loader(file_source(followed.paths[:count]), spec, Resources())
     try:
         theirs = stages.samples(count)
         batches = zip(dataset_of(loader, ("image",)), theirs, strict=True)
         for index, ((mine,), sample) in enumerate(batches):
             for output, value in zip(followed.outputs, sample, strict=True):
-                found = mine[0] if isinstance(output, Picture) else tf.constant(output[index])
-                if not _same(found, value):
+                tensor = mine[0] if isinstance(output, Picture) else tf.constant(output[index])
+                if not _same(tensor, value):
                     raise NotLifted(f"sample {index} comes out differently: please report this")
     except (tf.errors.OpError, SampleError) as error:
         text = str(error).partition("\n")[0]
@@ -259,12 +259,12 @@ def _dataset(
         flat = [image if table is None else tf.gather(table, index) for table in tables]
         return tf.nest.pack_sequence_as(like.element_spec, flat)
 
-    made = dataset_of(loader, ("image", "index")).map(arrange)
+    batches = dataset_of(loader, ("image", "index")).map(arrange)
     if stages.prefetches:
-        made = made.prefetch(tf.data.AUTOTUNE)
+        batches = batches.prefetch(tf.data.AUTOTUNE)
     if stages.repeat != 1:
-        made = made.repeat(stages.repeat)
-    return made.with_options(like.options())
+        batches = batches.repeat(stages.repeat)
+    return batches.with_options(like.options())
 
 
 def _report(stages: Stages, followed: Followed) -> LiftReport:

@@ -126,9 +126,9 @@ def _ensure_shape(require: Require, op: tf.Operation, picture: Picture) -> Pictu
         return picture
     if wanted.rank != len(picture.shape):
         raise NotLifted(f"{op.type} ({op.name}) fails for every picture")
-    for found, length in zip(picture.shape, wanted, strict=True):
+    for size, length in zip(picture.shape, wanted, strict=True):
         if length is not None:
-            require(apply(np.equal, found, np.int32(length)))
+            require(apply(np.equal, size, np.int32(length)))
     return picture
 
 

@@ -147,19 +147,19 @@ def rule_of(window: Window, fails: np.ndarray[Any, Any], what: str) -> Rule:
     high = np.minimum(of_all_sides(window.high), end)
     size, first = int(sizes[-1]), int(begin[-1])
     # A picture of another size than the rest cannot be in a batch with them: as good as an error.
-    made = ~fails & (sizes == size)
-    whole = made & (low == begin) & (high == end)
+    valid = ~fails & (sizes == size)
+    whole = valid & (low == begin) & (high == end)
     if first >= 0 and 0 < size < SIDES[-1]:
         fits = first + size <= SIDES
-        if np.array_equal(made, fits) and (whole & (begin == first))[fits].all():
+        if np.array_equal(valid, fits) and (whole & (begin == first))[fits].all():
             return Rule(size, first)
     if 0 < size < SIDES[-1]:
         fits = size <= SIDES
         middle = (SIDES - size) // 2
         if (whole & (begin == middle))[fits].all():
-            if np.array_equal(made, fits):
+            if np.array_equal(valid, fits):
                 return Rule(size, None)
-            around = made & (begin == -((size - SIDES) // 2)) & (low == 0) & (high == SIDES)
+            around = valid & (begin == -((size - SIDES) // 2)) & (low == 0) & (high == SIDES)
             if around[~fits].all():
                 return Rule(size, None, pad=True)
     raise NotLifted(

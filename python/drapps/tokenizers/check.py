@@ -48,17 +48,17 @@ class Checked(NamedTuple):
     Attributes:
         native: whether DRAPPS does the work.
         reason: why not.
-        found: by kind of text; nothing where there is nothing to compare.
+        kinds: by kind of text; nothing where there is nothing to compare.
     """
 
     native: bool
     reason: str
-    found: list[Found]
+    kinds: list[Found]
 
     @property
     def exact(self) -> bool:
         """Whether nothing differs."""
-        return all(each.differ is None for each in self.found)
+        return all(each.differ is None for each in self.kinds)
 
 
 def check(file: Path, folder: Path | None, say: Callable[[str], None]) -> Checked:
@@ -83,11 +83,11 @@ def check(file: Path, folder: Path | None, say: Callable[[str], None]) -> Checke
     ]
     if folder is not None:
         kinds.append(("your text", file_texts(folder)))
-    found = []
+    comparisons = []
     for name, texts in kinds:
         say(name)
-        found.append(_compare(tokenizer, stock, name, texts))
-    return Checked(True, "", found)
+        comparisons.append(_compare(tokenizer, stock, name, texts))
+    return Checked(True, "", comparisons)
 
 
 def vocabulary_texts(tokenizer: Tokenizer) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _compare(tokenizer: Tokenizer, stock: Stock, name: str, texts: Iterator[str]
     differ = None
     while differ is None and (batch := _taken(texts)):
         begin = time.perf_counter()
-        found = tokenizer.encode_batch(batch, 1)
+        encodings = tokenizer.encode_batch(batch, 1)
         between = time.perf_counter()
         wanted = [stock.encode(text, True, None) for text in batch]
         theirs += time.perf_counter() - between
@@ -165,7 +165,7 @@ def _compare(tokenizer: Tokenizer, stock: Stock, name: str, texts: Iterator[str]
         for place, (text, ids) in enumerate(zip(batch, wanted, strict=True)):
             count += 1
             size += len(text.encode())
-            if found[place].tolist() != ids:
+            if encodings[place].tolist() != ids:
                 differ = shortened(text, lambda some: _differs(tokenizer, stock, some))
                 break
     return Found(

@@ -33,11 +33,11 @@ class DecodeStream:
         """
         several = ids if isinstance(ids, Iterable) else (ids,)
         more = [int(number) for number in several]
-        found = self._decode([*self._ids, *more], self._skip)
-        if isinstance(found, bytes):
-            return self._pieces.decode(found)
+        text = self._decode([*self._ids, *more], self._skip)
+        if isinstance(text, bytes):
+            return self._pieces.decode(text)
         self._ids += more
-        whole = found.rstrip("\ufffd")
+        whole = text.rstrip("\ufffd")
         return self._rest(whole) if len(whole) > self._given else ""
 
     def end(self) -> str:

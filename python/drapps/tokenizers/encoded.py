@@ -48,9 +48,9 @@ class Encoded:
 
 def flat(lists: Iterable[list[int]]) -> Encoded:
     """The ids of texts, list by list."""
-    found = list(lists)
-    ends = np.cumsum([0, *map(len, found)], dtype=np.int64)
-    ids = np.fromiter((number for each in found for number in each), np.int32, int(ends[-1]))
+    rows = list(lists)
+    ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    ids = np.fromiter((number for each in rows for number in each), np.int32, int(ends[-1]))
     return Encoded(ids, ends)
 
 

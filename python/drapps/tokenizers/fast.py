@@ -153,9 +153,9 @@ class FastTokenizer:
         content = self._tokenizer.to_str().encode()
         digest = hashlib.blake2b(content).digest()
         if known is None or known.digest != digest:
-            found = _core_of(type(self), content)
-            core = None if isinstance(found, str) else found
-            known = Answers(core, found if isinstance(found, str) else "", digest, stamp)
+            outcome = _core_of(type(self), content)
+            core = None if isinstance(outcome, str) else outcome
+            known = Answers(core, outcome if isinstance(outcome, str) else "", digest, stamp)
         known = known._replace(stamp=stamp)
         self._answers = known, True
         return known
@@ -230,11 +230,11 @@ def fast_tokenizer(stock: Any) -> Any:
         return stock
     of: Any = type(stock)
     kind = native_class(of)
-    made = kind.__new__(kind)
-    made.__dict__.update(copy.deepcopy(stock.__dict__))
-    made.deprecation_warnings = Said(stock.deprecation_warnings)
-    made._read()
-    return made
+    tokenizer = kind.__new__(kind)
+    tokenizer.__dict__.update(copy.deepcopy(stock.__dict__))
+    tokenizer.deprecation_warnings = Said(stock.deprecation_warnings)
+    tokenizer._read()
+    return tokenizer
 
 
 @cache
@@ -247,8 +247,8 @@ def native_class(kind: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    module, found, kind = name.partition("::")
-    if not found:
+    module, separator, kind = name.partition("::")
+    if not separator:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     of: Any = importlib.import_module(module.replace(":", "."))
     for part in kind.split(":"):
@@ -310,15 +310,15 @@ def _batch_class() -> Any:
 
         def __init__(self, data: dict[str, Any], make: Callable[[], Any]) -> None:
             self._make: Callable[[], Any] | None = make
-            self._made: Any = None
+            self._stock_encodings: Any = None
             super().__init__(data)
 
         @property
         def _encodings(self) -> Any:
             if self._make is not None:
-                self._made = self._make()
+                self._stock_encodings = self._make()
                 self._make = None
-            return self._made
+            return self._stock_encodings
 
         @_encodings.setter
         def _encodings(self, encodings: Any) -> None:

@@ -66,16 +66,16 @@ def digest_of(library: str) -> str:
         "tokenizers": _sweep_tokenizers,
         "tiktoken": _sweep_tiktoken,
     }
-    found = hashlib.blake2b(digest_size=16)
-    sweep[library](found)
-    return found.hexdigest()
+    digest = hashlib.blake2b(digest_size=16)
+    sweep[library](digest)
+    return digest.hexdigest()
 
 
 def _everything() -> list[str]:
     return [chr(point) for point in [*range(0xD800), *range(0xE000, 0x110000)]]
 
 
-def _sweep_tokenizers(found: Any) -> None:
+def _sweep_tokenizers(digest: Any) -> None:
     from tokenizers import Regex, normalizers, pre_tokenizers
 
     def members(pattern: str, text: str) -> str:
@@ -90,16 +90,16 @@ def _sweep_tokenizers(found: Any) -> None:
         *(members(pattern, text) for pattern in CLASSES[4:]),
         *(members(pattern, few) for pattern in CLASSES[:4]),
     ):
-        found.update(kept.encode() + b"\0")
+        digest.update(kept.encode() + b"\0")
     apart = "\0".join(chars)
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         normal = getattr(normalizers, form)()
-        found.update(normal.normalize_str(apart).encode())
+        digest.update(normal.normalize_str(apart).encode())
     # Where each stands beside a mark of the highest combining class.
-    found.update(normalizers.NFD().normalize_str("\0a\u0345".join(chars)).encode())
+    digest.update(normalizers.NFD().normalize_str("\0a\u0345".join(chars)).encode())
 
 
-def _sweep_tiktoken(found: Any) -> None:
+def _sweep_tiktoken(digest: Any) -> None:
     import tiktoken
 
     ranks = {bytes([byte]): byte for byte in range(256)}
@@ -108,7 +108,7 @@ def _sweep_tiktoken(found: Any) -> None:
         encoding = tiktoken.Encoding(
             "sweep", pat_str=f"{pattern}+", mergeable_ranks=ranks, special_tokens={}
         )
-        found.update(bytes(encoding.encode_ordinary(text)))
+        digest.update(bytes(encoding.encode_ordinary(text)))
 
 
 def _kept_digest(library: str, version: str) -> str:

@@ -56,5 +56,5 @@ class Tokenise:
 
     def __repr__(self) -> str:
         given = {"pair": self.pair, "keep": self.keep or None, **self.options}
-        said = [f"{name}={value!r}" for name, value in given.items() if value is not None]
-        return f"Tokenise({', '.join([type(self.tokenizer).__name__, repr(self.column), *said])})"
+        parts = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        return f"Tokenise({', '.join([type(self.tokenizer).__name__, repr(self.column), *parts])})"

@@ -114,8 +114,8 @@ class Tokenizer:
         check_threads(threads)
         wanted = self._wanted(allowed_special)
         if self._core is not None:
-            found = self._core.encode_ranges([chunk], threads or 0, add_special_tokens, wanted)
-            return Encoded(*found)
+            arrays = self._core.encode_ranges([chunk], threads or 0, add_special_tokens, wanted)
+            return Encoded(*arrays)
         return self._flat(texts_in([chunk]), add_special_tokens, wanted)
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:

@@ -61,15 +61,15 @@ class ProcessList(Screen[None]):
     def _find(self) -> None:
         self.app.call_from_thread(self._show, monitor.processes())
 
-    def _show(self, found: list[monitor.ProcessReport]) -> None:
+    def _show(self, processes: list[monitor.ProcessReport]) -> None:
         self._finding = False
         listed = self.query_one(OptionList)
-        self.query_one("#none").display = not found
-        listed.display = bool(found)
+        self.query_one("#none").display = not processes
+        listed.display = bool(processes)
         before = listed.highlighted
         chosen = None if before is None else listed.get_option_at_index(before).id
         listed.clear_options()
-        lines = self._lines(found)
+        lines = self._lines(processes)
         listed.add_options(
             Option(Text(cut(line, WIDTH - 4)), id=name) for name, line in lines.items()
         )
@@ -78,14 +78,14 @@ class ProcessList(Screen[None]):
             listed.highlighted = names.index(chosen) if chosen in names else 0
             listed.focus()
 
-    def _lines(self, found: list[monitor.ProcessReport]) -> dict[str, str]:
+    def _lines(self, processes: list[monitor.ProcessReport]) -> dict[str, str]:
         """A line for each process, by its number; above ranks one for their training."""
-        self._jobs = {f"{_JOB}{each.name}": each for each in jobs(found)}
+        self._jobs = {f"{_JOB}{each.name}": each for each in jobs(processes)}
         lines: dict[str, str] = {}
         for name, job in self._jobs.items():
             lines[name] = job.line
             lines |= {str(each.pid): f"  {process_line(each)}" for each in job.ranks}
-        alone = (each for each in found if str(each.pid) not in lines)
+        alone = (each for each in processes if str(each.pid) not in lines)
         return lines | {str(each.pid): process_line(each) for each in alone}
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -41,13 +41,13 @@ class Job:
 
 def jobs(processes: Iterable[ProcessReport]) -> list[Job]:
     """The trainings of which several ranks are among some processes, in the order of these."""
-    found: dict[str, list[ProcessReport]] = {}
+    groups: dict[str, list[ProcessReport]] = {}
     for each in processes:
         if each.job:
-            found.setdefault(each.job, []).append(each)
+            groups.setdefault(each.job, []).append(each)
     return [
         Job(name, _number(ranks[0].world), tuple(sorted(ranks, key=_place)))
-        for name, ranks in found.items()
+        for name, ranks in groups.items()
         if len(ranks) > 1
     ]
 
@@ -86,18 +86,18 @@ def row(now: Snapshot, before: Snapshot | None = None) -> tuple[str, float | Non
     earlier = before.loaders if before is not None else ()
     was = next((each for each in earlier if each.number == loader.number), None)
     elapsed = loader.time_s - was.time_s if was is not None else 0.0
-    found = numbers(loader.stats, was.stats if was is not None else None, elapsed)
-    rate = f"{found['samples_per_s']:,.0f}" if "samples_per_s" in found else ""
-    step = seconds(found["step_ms"] / 1e3) if "step_ms" in found else ""
-    waits = seconds(found["stall_ms"] / 1e3) if "stall_ms" in found else ""
-    stall = found.get("stall_share")
+    figures = numbers(loader.stats, was.stats if was is not None else None, elapsed)
+    rate = f"{figures['samples_per_s']:,.0f}" if "samples_per_s" in figures else ""
+    step = seconds(figures["step_ms"] / 1e3) if "step_ms" in figures else ""
+    waits = seconds(figures["stall_ms"] / 1e3) if "stall_ms" in figures else ""
+    stall = figures.get("stall_share")
     share = "" if stall is None else f"{stall:.1%}"
     memory = mib(now.process.memory.used)
-    line = f"{begin}{rate:>12}{step:>11}{waits:>11}{share:>8}{found['ready_batches']:>7.0f}"
+    line = f"{begin}{rate:>12}{step:>11}{waits:>11}{share:>8}{figures['ready_batches']:>7.0f}"
     return f"{line}{memory:>14}", stall
 
 
-def told(job: Job, stalls: Mapping[str, float | None]) -> str:
+def summary(job: Job, stalls: Mapping[str, float | None]) -> str:
     """What the stalls of ranks come to, in a sentence.
 
     Ranks take their steps together: where one waits for its data and the others do not, these wait
@@ -129,5 +129,5 @@ def page(job: Job, seen: Sequence[Snapshot], before: Mapping[int, Snapshot]) -> 
     """
     rows = [row(each, before.get(each.process.pid)) for each in seen]
     stalls = {each.process.rank: stall for each, (_, stall) in zip(seen, rows, strict=True)}
-    lines = [job.line, told(job, stalls), "", HEAD, *(line for line, _ in rows)]
+    lines = [job.line, summary(job, stalls), "", HEAD, *(line for line, _ in rows)]
     return "\n".join(cut(line, WIDTH) for line in lines)

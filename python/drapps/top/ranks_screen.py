@@ -17,7 +17,7 @@ from drapps import monitor
 from drapps.errors import MonitorError
 from drapps.monitor.client import Snapshot
 from drapps.top.process_screen import ProcessScreen
-from drapps.top.ranks import HEAD, Job, jobs, row, told
+from drapps.top.ranks import HEAD, Job, jobs, row, summary
 from drapps.top.view import WIDTH, cut
 
 _INNER = WIDTH - 4
@@ -31,7 +31,7 @@ class RanksScreen(Screen[None]):
         ("p", "pause", "pause"),
     ]
     CSS = """
-    #job, #told { height: 1; padding: 0 1; }
+    #job, #summary { height: 1; padding: 0 1; }
     #job { text-style: bold; }
     #head { height: 1; padding: 0 1; }
     OptionList { border: none; height: 1fr; padding: 0; }
@@ -54,7 +54,7 @@ class RanksScreen(Screen[None]):
         """The training, what its ranks come to, and a line for each."""
         yield Header(icon="")
         yield Static(cut(self._job.line, _INNER), id="job", markup=False)
-        yield Static("looks at its ranks", id="told", markup=False)
+        yield Static("looks at its ranks", id="summary", markup=False)
         yield Static(HEAD, id="head", markup=False)
         yield OptionList()
         yield Footer()
@@ -72,22 +72,22 @@ class RanksScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False)
     def _ask(self) -> None:
-        found = {each.name: each for each in jobs(monitor.processes())}.get(self._job.name)
-        seen = [] if found is None else list(_seen(found))
-        self.app.call_from_thread(self._show, found, seen)
+        job = {each.name: each for each in jobs(monitor.processes())}.get(self._job.name)
+        seen = [] if job is None else list(_seen(job))
+        self.app.call_from_thread(self._show, job, seen)
 
-    def _show(self, found: Job | None, seen: list[Snapshot]) -> None:
+    def _show(self, job: Job | None, seen: list[Snapshot]) -> None:
         self._asking = False
-        if found is None:
+        if job is None:
             why = "no more figures than these: fewer than two of its ranks answer"
-            self.query_one("#told", Static).update(why)
+            self.query_one("#summary", Static).update(why)
             return
-        self._job = found
+        self._job = job
         rows = [row(each, self._before.get(each.process.pid)) for each in seen]
         self._before = {each.process.pid: each for each in seen}
         stalls = {each.process.rank: stall for each, (_, stall) in zip(seen, rows, strict=True)}
-        self.query_one("#job", Static).update(cut(found.line, _INNER))
-        self.query_one("#told", Static).update(cut(told(found, stalls), _INNER))
+        self.query_one("#job", Static).update(cut(job.line, _INNER))
+        self.query_one("#summary", Static).update(cut(summary(job, stalls), _INNER))
         listed = self.query_one(OptionList)
         chosen = listed.highlighted
         listed.clear_options()
@@ -114,8 +114,8 @@ class RanksScreen(Screen[None]):
 
 def _seen(job: Job) -> list[Snapshot]:
     """The ranks that answer now."""
-    found = []
+    snapshots = []
     for each in job.ranks:
         with suppress(MonitorError):
-            found.append(monitor.snapshot(each.pid))
-    return found
+            snapshots.append(monitor.snapshot(each.pid))
+    return snapshots

@@ -61,10 +61,10 @@ def sections(
         before: the same at an earlier time, for rates and means since then.
     """
     elapsed = loader.time_s - before.time_s if before is not None else 0.0
-    found = numbers(loader.stats, before.stats if before is not None else None, elapsed)
+    figures = numbers(loader.stats, before.stats if before is not None else None, elapsed)
     return [
-        Section("training", list(_training(found))),
-        Section("stages", list(_stages(loader.stats, found))),
+        Section("training", list(_training(figures))),
+        Section("stages", list(_stages(loader.stats, figures))),
         Section("workers", list(_workers(loader.stats))),
         Section("memory", list(_memory(process))),
         Section("cache", list(_cache(loader))),
@@ -73,33 +73,33 @@ def sections(
     ]
 
 
-def _training(found: dict[str, float]) -> Iterator[str]:
+def _training(figures: dict[str, float]) -> Iterator[str]:
     yield (
-        f"{found['batches']:,.0f} batches, {found['samples']:,.0f} samples, "
-        f"{found['failed_samples']:,.0f} bad; {found['ready_batches']:,.0f} batches ready"
+        f"{figures['batches']:,.0f} batches, {figures['samples']:,.0f} samples, "
+        f"{figures['failed_samples']:,.0f} bad; {figures['ready_batches']:,.0f} batches ready"
     )
-    if "samples_per_s" in found:
+    if "samples_per_s" in figures:
         yield (
-            f"{found['samples_per_s']:,.0f} samples/s, {found['batches_per_s']:,.1f} batches/s "
+            f"{figures['samples_per_s']:,.0f} samples/s, {figures['batches_per_s']:,.1f} batches/s "
             "since the last look"
         )
-    if "step_ms" in found:
-        stall = found.get("stall_share", 0.0)
+    if "step_ms" in figures:
+        stall = figures.get("stall_share", 0.0)
         yield (
-            f"a step takes {seconds(found['step_ms'] / 1e3)}, of which it waits "
-            f"{seconds(found.get('stall_ms', 0.0) / 1e3)}: a stall of {stall:.1%}"
+            f"a step takes {seconds(figures['step_ms'] / 1e3)}, of which it waits "
+            f"{seconds(figures.get('stall_ms', 0.0) / 1e3)}: a stall of {stall:.1%}"
         )
 
 
-def _stages(stats: Stats, found: dict[str, float]) -> Iterator[str]:
+def _stages(stats: Stats, figures: dict[str, float]) -> Iterator[str]:
     yield f"{'':<10}{'time':>10}{'p50':>10}{'p99':>10}{'queue':>8}{'wait p50':>11}"
     for name, lane in stats.lanes.items():
-        service = found.get(f"stage/{name}/service_ms")
+        service = figures.get(f"stage/{name}/service_ms")
         if service is None and not lane.service_s.count:
             continue
         spread = lane.service_s
         mean = "" if service is None else seconds(service / 1e3)
-        queue = found.get(f"stage/{name}/queue_length")
+        queue = figures.get(f"stage/{name}/queue_length")
         yield (
             f"{name:<10}{mean:>10}{seconds(spread.p50):>10}{seconds(spread.p99):>10}"
             f"{'' if queue is None else f'{queue:.1f}':>8}"

@@ -126,8 +126,8 @@ class BrokenOrderStream:
 
     def large_pictures(self) -> list[int]:
         """As `Stream.large_pictures`."""
-        found, self._large = self._large, []
-        return found + ([] if self._stream is None else self._stream.large_pictures())
+        pictures, self._large = self._large, []
+        return pictures + ([] if self._stream is None else self._stream.large_pictures())
 
     def close(self) -> None:
         """As `Stream.close`."""

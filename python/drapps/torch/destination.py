@@ -211,13 +211,13 @@ def device_of(device: Any) -> torch.device | None:
         PipelineError: it names none.
     """
     try:
-        found = torch.device(device)
-        torch.get_device_module(found)
+        target = torch.device(device)
+        torch.get_device_module(target)
     except (RuntimeError, TypeError) as error:
         raise PipelineError(
             f"device={device!r} names no device ({error}); write 'cuda', 'cuda:0' or 'cpu'"
         ) from None
-    return None if found.type == "cpu" else found
+    return None if target.type == "cpu" else target
 
 
 def destination_of(

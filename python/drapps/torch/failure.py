@@ -19,10 +19,10 @@ class Failure(ExceptionWrapper):
     def __init__(self, error: Exception, where: str, sample: str) -> None:
         super().__init__((type(error), error, error.__traceback__), where)  # type: ignore[no-untyped-call]
         self.drawn: dict[str, bytes] = {}  # as behind a batch of a serial worker
-        said = "".join(traceback.format_exception_only(type(error), error))
-        before, found, _ = self.exc_msg.rpartition(said)
+        message = "".join(traceback.format_exception_only(type(error), error))
+        before, match, _ = self.exc_msg.rpartition(message)
         place = f"  while making {sample}\n"
-        self.exc_msg = f"{before}{place}{said}" if found else f"{place}{self.exc_msg}"
+        self.exc_msg = f"{before}{place}{message}" if match else f"{place}{self.exc_msg}"
         try:
             pickle.dumps(self.exc_type)
         except Exception:

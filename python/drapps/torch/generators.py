@@ -17,14 +17,14 @@ States = dict[str, torch.Tensor]  # by the name of the field
 
 def own_generators(loader: Any) -> dict[str, torch.Generator]:
     """By the field of a state: that of `loader`, and another one that its sampler has."""
-    found: dict[str, torch.Generator] = {}
+    generators: dict[str, torch.Generator] = {}
     for name, holder in zip(
         (LOADERS, SAMPLERS), (loader, PythonOrder.of(loader).sampler), strict=True
     ):
         generator = attribute_of(holder, "generator")
-        if isinstance(generator, torch.Generator) and generator not in found.values():
-            found[name] = generator
-    return found
+        if isinstance(generator, torch.Generator) and generator not in generators.values():
+            generators[name] = generator
+    return generators
 
 
 def states_of(loader: Any) -> States:

@@ -73,7 +73,7 @@ class TorchJob(ABC):
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
-    _told: dict[str, bytes] = field(default_factory=dict)  # random states, with what may not arrive
+    _last_draws: dict[str, bytes] = field(default_factory=dict)  # sent with what may not arrive
     _states: Any = None  # random ones, while it is not its turn
 
     def in_thread(self, within: Callable[[], AbstractContextManager[None]]) -> Self:  # noqa: ARG002
@@ -176,13 +176,13 @@ class TorchJob(ABC):
     def failure(self, error: Exception, worker: int, sample: str) -> Any:
         """What the stock loader would send, with the sample named; pickles in any case."""
         failure = failure_of(error, f"in DataLoader worker process {worker}", sample)
-        failure.drawn = {**self._told, **self._drawn()}
+        failure.drawn = {**self._last_draws, **self._drawn()}
         return failure
 
     def _drawn(self) -> dict[str, bytes]:
         """What the numbers tell. It is told again with a failure, where the batch was not sent."""
-        self._told = self.numbers.drawn()
-        return self._told
+        self._last_draws = self.numbers.drawn()
+        return self._last_draws
 
     def reducer(self) -> Reduce:
         """Tensors travel as buffers."""

@@ -234,11 +234,11 @@ def _require_equal_values(chain: Chain) -> None:
     value: Any = planes[0] if chain.channels == 1 else Image.merge("RGB", planes)
     for transform in chain.numeric:
         value = transform(value)
-    found = value.as_subclass(torch.Tensor) if isinstance(value, torch.Tensor) else value
+    output = value.as_subclass(torch.Tensor) if isinstance(value, torch.Tensor) else value
     expected = _expected_values(chain)
-    if not isinstance(found, torch.Tensor) or found.dtype != expected.dtype:
-        raise NotLifted(f"the transforms give {getattr(found, 'dtype', type(found).__name__)}")
-    if not torch.equal(found, expected):
+    if not isinstance(output, torch.Tensor) or output.dtype != expected.dtype:
+        raise NotLifted(f"the transforms give {getattr(output, 'dtype', type(output).__name__)}")
+    if not torch.equal(output, expected):
         raise NotLifted("the conversion to numbers gives other values than its formula says")
     _known.append(question)
     del _known[:-_MOST_KNOWN]

@@ -47,7 +47,7 @@ class MapStyleIterator(WorkerIterator):
     def _note_changed(self, worker: int, changed: dict[str, bool]) -> None:
         """The process of `worker` tells what its batches have changed in its dataset."""
         before = self._processes.assignment
-        after = before.told(worker, changed)
+        after = before.learn(worker, changed)
         if after is not before:
             self._or_end(functools.partial(self._processes.assign, after))
             self._requests.depth = self._depth()

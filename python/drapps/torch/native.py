@@ -185,8 +185,8 @@ class Pass:
     def _check_order(self, length: int) -> None:
         if self._resumed is None or self._consumed is None or self._start == 0:
             return
-        found = self._consumed.upto(self._start)
-        if length < self._start or found != self._resumed.get("consumed"):
+        digest = self._consumed.upto(self._start)
+        if length < self._start or digest != self._resumed.get("consumed"):
             raise StateError(
                 "the sampler gives another order than when the state was saved: seed it, and set "
                 "its epoch, as they were then"

@@ -49,7 +49,7 @@ class DeviceIterator(PassIterator[AheadStream, dict[str, torch.Tensor]]):
         super().__init__(stream, state_of, ended)
         self._transfer = transfer
 
-    def _made(self, taken: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def _item(self, taken: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return taken
 
     def close(self) -> None:

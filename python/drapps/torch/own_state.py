@@ -87,24 +87,24 @@ def changes(before: Picture, after: Picture, first: bool) -> dict[str, bool]:
         first: the first sample was made in between, which may have opened what stays open.
     """
     opened = _opened(before, after)
-    found: dict[str, bool] = {}
+    paths: dict[str, bool] = {}
     for path, part in after.items():
         old = before.get(path)
-        if len(found) == _MOST_TOLD:
+        if len(paths) == _MOST_TOLD:
             break
         if part.kind == "handle" or (part == old and part.kind != "iterator"):
             continue
         if part.kind in ("generator", "iterator"):  # of an iterator the state cannot be seen
-            found[path] = True
-        elif (old is None and path.startswith(opened)) or path.startswith(_within(found)):
+            paths[path] = True
+        elif (old is None and path.startswith(opened)) or path.startswith(_within(paths)):
             continue
         elif part.kind != "object" or (old or NOTHING) != NOTHING:
             replaced = old is not None and part.identity != old.identity
-            found[path] = not first and (part.kind == "value" or replaced)
+            paths[path] = not first and (part.kind == "value" or replaced)
     for path, part in before.items():
-        if path not in after and part.kind == "value" and not path.startswith(_within(found)):
-            found[path] = False
-    return found
+        if path not in after and part.kind == "value" and not path.startswith(_within(paths)):
+            paths[path] = False
+    return paths
 
 
 def _opened(before: Picture, after: Picture) -> tuple[str, ...]:

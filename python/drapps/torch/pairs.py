@@ -174,10 +174,10 @@ def recognise_pairs(dataset: Any) -> Pairs:
     require_plain_pictures()
     if family.target is not None:
         attribute, only = family.target
-        found = list(getattr(inner, attribute))
-        if found != [only]:
+        targets = list(getattr(inner, attribute))
+        if targets != [only]:
             raise NotLifted(
-                f"{short_name(inner)} gives {' and '.join(found) or 'nothing'}: only "
+                f"{short_name(inner)} gives {' and '.join(targets) or 'nothing'}: only "
                 f"{only} alone has a native form"
             )
     if dataset.transform is not None or dataset.target_transform is not None:

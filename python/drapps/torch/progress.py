@@ -99,9 +99,9 @@ class Progress:
         if self.batches < self._repeated["batches"] and not self.over:
             return True
         saved, self._repeated = self._repeated, None
-        found = {"batches": self.batches, "position": self._indices.place}
-        found |= self._indices.consumed()
-        if any(name in saved and saved[name] != value for name, value in found.items()):
+        place = {"batches": self.batches, "position": self._indices.place}
+        place |= self._indices.consumed()
+        if any(name in saved and saved[name] != value for name, value in place.items()):
             raise StateError(OTHER_ORDER)
         return False
 

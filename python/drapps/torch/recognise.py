@@ -44,11 +44,11 @@ def require_pristine(thing: object, methods: tuple[str, ...]) -> None:
     for name, value in vars(thing).items():
         if callable(value) and (name in methods or callable(getattr(kind, name, None))):
             raise NotLifted(f"{short_name(thing)}.{name} was replaced")
-    found = {method: getattr(kind, method) for method in methods if hasattr(kind, method)}
-    for method, function in found.items():
+    functions = {method: getattr(kind, method) for method in methods if hasattr(kind, method)}
+    for method, function in functions.items():
         if not is_own(function):
             raise NotLifted(f"{short_name(thing)}.{method} was replaced")
-    require_own(*found.values(), owner=kind)
+    require_own(*functions.values(), owner=kind)
     for hooks in ("_forward_hooks", "_forward_pre_hooks"):
         if attribute_of(thing, hooks):
             raise NotLifted(f"{short_name(thing)} has hooks")

@@ -80,8 +80,8 @@ class StreamJob(TorchJob):
         state = None if self._owner is None else sent_state(self._owner, self.reducer())
         everywhere = self.workers > 1 and self.worker_init_fn is None
         whole = everywhere and not self._infos[worker].asked
-        told = drawn or ended or whole or state is not None
-        return StreamBatch(data, drawn, None, state, ended, whole) if told else data
+        news = drawn or ended or whole or state is not None
+        return StreamBatch(data, drawn, None, state, ended, whole) if news else data
 
     def begin_pass(self, epoch: int, message: Any) -> BegunPass:
         """A new pass, or a place in one.

@@ -60,7 +60,7 @@ def agrees(
         op = ops.resize(size, None, getattr(mode, "value", mode), arithmetic=arithmetic)
         expected = _core.augment.run(op, pixels, seed=0, epoch=0, position=0)["pixels"]
         picture = torch.from_numpy(pixels).permute(2, 0, 1)  # strided as one made from a picture
-        found = resize(picture, list(size), interpolation=mode, antialias=antialias)
-        if found.dtype != torch.uint8 or not np.array_equal(found.permute(1, 2, 0), expected):
+        output = resize(picture, list(size), interpolation=mode, antialias=antialias)
+        if output.dtype != torch.uint8 or not np.array_equal(output.permute(1, 2, 0), expected):
             return False
     return True

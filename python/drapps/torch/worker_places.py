@@ -107,8 +107,8 @@ class StreamPlaces(WorkerPlaces):
 
     def __init__(self, workers: int) -> None:
         super().__init__(workers)
-        self._told: dict[int, ToldState] = {}
-        self._said: set[str] = set()
+        self._stream_states: dict[int, ToldState] = {}
+        self._warnings: set[str] = set()
 
     @staticmethod
     def _begun() -> dict[str, Any]:
@@ -132,9 +132,9 @@ class StreamPlaces(WorkerPlaces):
         """A batch of `worker` was yielded, after which its stream told this; None: it has none."""
         self.failed(worker)
         self._workers[worker].pop("state", None)
-        self._told.pop(worker, None)
+        self._stream_states.pop(worker, None)
         if state is not None:
-            self._told[worker] = state
+            self._stream_states[worker] = state
         if ended:
             self.ended(worker)
 
@@ -144,9 +144,9 @@ class StreamPlaces(WorkerPlaces):
 
     def _place(self, worker: int, within: bool) -> dict[str, Any]:
         place = super()._place(worker, within)
-        if within and worker in self._told:
+        if within and worker in self._stream_states:
             try:
-                place["state"] = self._told[worker].value()
+                place["state"] = self._stream_states[worker].value()
             except NoStateError as none:
                 self._say(str(none))
         if place.get("state") is None:
@@ -156,8 +156,8 @@ class StreamPlaces(WorkerPlaces):
         return place
 
     def _say(self, why: str) -> None:
-        if why not in self._said:
-            self._said.add(why)
+        if why not in self._warnings:
+            self._warnings.add(why)
             _log.warning("%s. Its stream will be run again up to the place instead.", why)
 
 

@@ -83,8 +83,8 @@ class Trace:
             if read is None:
                 self.note = core.note
                 return
-            kind, said = read
-            yield _ENTRIES[kind](self, said)
+            kind, body = read
+            yield _ENTRIES[kind](self, body)
 
     def seconds(self, time_ns: int) -> float:
         """Since the recording began, for a time of the monotonic clock."""
@@ -93,52 +93,52 @@ class Trace:
     def _named(self, values: Sequence[int]) -> dict[str, int]:
         return dict(zip(self._settings, values, strict=True))
 
-    def _decision(self, said: Mapping[str, Any]) -> Decision:
-        observation = dict(zip(self._names, said["values"], strict=True))
-        held = zip([*self.knobs, "weights"], said["holds"], strict=True)
-        samples, seen = said["samples"], said["samples_seen"]
+    def _decision(self, body: Mapping[str, Any]) -> Decision:
+        observation = dict(zip(self._names, body["values"], strict=True))
+        held = zip([*self.knobs, "weights"], body["holds"], strict=True)
+        samples, seen = body["samples"], body["samples_seen"]
         return Decision(
-            time=self.seconds(int(observation["time"]) or said["guard_ns"]),
+            time=self.seconds(int(observation["time"]) or body["guard_ns"]),
             observation=observation,
-            guard_time=self.seconds(said["guard_ns"]),
+            guard_time=self.seconds(body["guard_ns"]),
             before={name: int(observation[f"settings.{name}"]) for name in self._settings},
-            proposed=self._named(said["proposed"]),
-            applied=self._named(said["applied"]),
+            proposed=self._named(body["proposed"]),
+            applied=self._named(body["applied"]),
             holds={name: hold for name, hold in held if hold},
-            why=said["why"],
-            fault=said["fault"],
+            why=body["why"],
+            fault=body["fault"],
             samples=tuple(Sample(**each, weight=seen / len(samples)) for each in samples),
         )
 
-    def _began(self, said: Mapping[str, Any]) -> Began:
+    def _began(self, body: Mapping[str, Any]) -> Began:
         return Began(
-            self.seconds(said["time_ns"]),
-            said["policy"],
-            _json(said["config"]),
-            _limits(said),
-            said["frozen"],
-            said["stopped"],
+            self.seconds(body["time_ns"]),
+            body["policy"],
+            _json(body["config"]),
+            _limits(body),
+            body["frozen"],
+            body["stopped"],
         )
 
-    def _swapped(self, said: Mapping[str, Any]) -> PolicySwapped:
-        return PolicySwapped(self.seconds(said["time_ns"]), said["policy"], _json(said["config"]))
+    def _swapped(self, body: Mapping[str, Any]) -> PolicySwapped:
+        return PolicySwapped(self.seconds(body["time_ns"]), body["policy"], _json(body["config"]))
 
 
 _ENTRIES: dict[str, Callable[[Trace, Mapping[str, Any]], Entry]] = {
     "decision": Trace._decision,
     "began": Trace._began,
     "swapped": Trace._swapped,
-    "renewed": lambda trace, said: PolicyRenewed(trace.seconds(said["time_ns"]), said["hash"]),
-    "limits": lambda _, said: LimitsChanged(_limits(said)),
-    "frozen": lambda trace, said: Frozen(trace.seconds(said["time_ns"]), said["frozen"]),
-    "pass": lambda trace, said: PassBegan(trace.seconds(said["time_ns"]), said["epoch"]),
-    "stopped": lambda trace, said: Stopped(trace.seconds(said["time_ns"]), said["why"]),
-    "ended": lambda trace, said: Ended(trace.seconds(said["time_ns"]), said["decisions"]),
+    "renewed": lambda trace, body: PolicyRenewed(trace.seconds(body["time_ns"]), body["hash"]),
+    "limits": lambda _, body: LimitsChanged(_limits(body)),
+    "frozen": lambda trace, body: Frozen(trace.seconds(body["time_ns"]), body["frozen"]),
+    "pass": lambda trace, body: PassBegan(trace.seconds(body["time_ns"]), body["epoch"]),
+    "stopped": lambda trace, body: Stopped(trace.seconds(body["time_ns"]), body["why"]),
+    "ended": lambda trace, body: Ended(trace.seconds(body["time_ns"]), body["decisions"]),
 }
 
 
-def _limits(said: Mapping[str, Any]) -> Limits:
-    return Limits(said["limits"], tuple(said["weighted"]), said["cpus"])
+def _limits(body: Mapping[str, Any]) -> Limits:
+    return Limits(body["limits"], tuple(body["weighted"]), body["cpus"])
 
 
 def _json(text: str) -> Any:

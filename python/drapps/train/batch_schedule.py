@@ -139,18 +139,18 @@ class BatchSchedule:
 
 
 def _history(given: Sequence[Sequence[int]] | str | os.PathLike[str]) -> list[list[int]]:
-    told = str(given)
+    source = str(given)
     read: Any = given
     try:
         if isinstance(given, (str, os.PathLike)):
             read = json.loads(Path(given).read_text(encoding="utf-8"))["batch_schedule"]
         history = [[int(at), int(number)] for at, number in read]
     except (ValueError, TypeError, KeyError) as error:
-        raise PipelineError(f"{told} is no history of a batch schedule: {error}") from None
+        raise PipelineError(f"{source} is no history of a batch schedule: {error}") from None
     rising = all(a[0] < b[0] for a, b in itertools.pairwise(history))
     if not history or history[0][0] != 0 or not rising or any(n < 1 for _, n in history):
         raise PipelineError(
-            f"{told} is no history of a batch schedule: give pairs of a step, rising from 0, and "
+            f"{source} is no history of a batch schedule: give pairs of a step, rising from 0, and "
             "of the micro-batches from there on"
         )
     return history

@@ -45,16 +45,16 @@ def joined(batches: Sequence[Any]) -> Any:
     flat = [tree_flatten(each) for each in batches]
     leaves, shape = flat[0]
     counts = [samples_of(each) for each in batches]
-    found: list[Any] = []
+    values: list[Any] = []
     for place, first in enumerate(leaves):
         if not (isinstance(first, torch.Tensor) and first.ndim > 0 and len(first) == counts[0]):
-            found.append(first)
+            values.append(first)
             continue
         tensors = [each[place] for each, _ in flat if place < len(each)]
         if len(tensors) < len(flat) or any(each.shape[1:] != first.shape[1:] for each in tensors):
             return None
-        found.append(torch.cat(tensors))
-    return tree_unflatten(found, shape)
+        values.append(torch.cat(tensors))
+    return tree_unflatten(values, shape)
 
 
 def bytes_of(batch: Any) -> int:

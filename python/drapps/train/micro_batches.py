@@ -22,13 +22,13 @@ class MicroBatch:
         size: samples, or tokens where the loss is the mean over those.
         items: tokens of the whole step, which its losses are divided by; None where a loss is the
             mean over its samples, and then divided by the number of micro-batches.
-        told: the model is given what says so.
+        known: the model is given what says so.
         other: its size with the first token of each row where `size` is without, or the other way.
     """
 
     size: int
     items: int | None
-    told: bool = True
+    known: bool = True
     other: int = -1
 
 
@@ -55,23 +55,23 @@ class MicroBatches:
     """
 
     def __init__(self) -> None:
-        self._found: list[MicroBatch] = []
+        self._micro_batches: list[MicroBatch] = []
         self._first_counts = False
 
     def begin(self, given: Mapping[str, Any]) -> MicroBatch:
         """The next one, by what the model is given."""
         items = given.get("num_items_in_batch")
         labels = given.get("shift_labels", given.get("labels"))
-        told = isinstance(labels, torch.Tensor)
-        if items is None or not told or labels.ndim < 2:  # equal samples, whoever divides by them
-            made = MicroBatch(samples_of(given), None, told or items is None)
+        known = isinstance(labels, torch.Tensor)
+        if items is None or not known or labels.ndim < 2:  # equal samples, whoever divides by them
+            micro_batch = MicroBatch(samples_of(given), None, known or items is None)
         else:
             counted = labels.ne(_IGNORED)
             sizes = [int(counted[..., 1:].sum()), int(counted.sum())]
             which = "shift_labels" in given or self._first_counts
-            made = MicroBatch(sizes[which], int(items), other=sizes[not which])
-        self._found.append(made)
-        return made
+            micro_batch = MicroBatch(sizes[which], int(items), other=sizes[not which])
+        self._micro_batches.append(micro_batch)
+        return micro_batch
 
     def end(self, planned: int, device: torch.device, shared: bool) -> StepSize:
         """No other follows in this step; all ranks come to the same.
@@ -81,16 +81,16 @@ class MicroBatches:
             device: where ranks exchange numbers.
             shared: `items` are those of all ranks together.
         """
-        found, self._found = self._found, []
-        sizes = [each.size for each in found]
-        items = found[0].items if found else None
+        micro_batches, self._micro_batches = self._micro_batches, []
+        sizes = [each.size for each in micro_batches]
+        items = micro_batches[0].items if micro_batches else None
         squares = sum(size * size for size in sizes)
-        other = sum(each.other for each in found)
+        other = sum(each.other for each in micro_batches)
         numbers = [sum(sizes), other, squares, len(sizes), 1]
         if items is not None and not shared:
             numbers += [sum(sizes) != items, other != items]
         else:
-            numbers += [not all(each.told for each in found), 0]
+            numbers += [not all(each.known for each in micro_batches), 0]
         size, otherwise, square, count, world, wrong, other_wrong = ranks.total(numbers, device)
         if items is None:  # all of one size, and as many as their losses were divided by
             known = not wrong and count * square == size**2 and count == planned * world

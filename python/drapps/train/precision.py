@@ -73,13 +73,13 @@ class Precision:
         before = self.scale
         self.scaler.step(optimizer)
         self.scaler.update()
-        made = self.scale >= before
+        finite = self.scale >= before
         self.steps += 1
-        if not made:
+        if not finite:
             self.skipped += 1
         if self.scale != before:
             self.scales = [*self.scales, (self.steps, self.scale)][-_HISTORY:]
-        return made
+        return finite
 
     def state_dict(self) -> dict[str, Any]:
         """The scale and its history."""
@@ -116,8 +116,8 @@ def _chosen(device: str) -> tuple[Kind, str]:
         return "fp32", f"nothing is known of bf16 on {device}"
     times = {dtype: _product_time(dtype) for dtype in (torch.float32, torch.bfloat16)}
     faster = times[torch.float32] / times[torch.bfloat16]
-    said = f"a product of matrices is {faster:.2g} times as fast in bf16 on this CPU"
-    return ("bf16" if faster > _WORTH else "fp32"), said
+    reason = f"a product of matrices is {faster:.2g} times as fast in bf16 on this CPU"
+    return ("bf16" if faster > _WORTH else "fp32"), reason
 
 
 def _product_time(dtype: torch.dtype) -> float:

@@ -47,14 +47,14 @@ class StepReport:
         changes = ", ".join(f"{number} from step {at}" for at, number in self.batches[-5:])
         yield "micro-batches", f"{self.accumulation} a step ({changes})"
         if self.noise is not None:
-            yield "noise scale", _said(self.noise)
+            yield "noise scale", _noise_text(self.noise)
         yield "precision", self.precision + (f": {self.why}" if self.why else "")
         if self.precision == "fp16":
             yield "loss scale", f"{self.scale:g}; {self.skipped} steps were skipped"
         yield "learning rate", ", ".join(f"{rate:.4g}" for rate in self.rates)
 
 
-def _said(noise: NoiseEstimate) -> str:
+def _noise_text(noise: NoiseEstimate) -> str:
     if not noise.steps:
         return "nothing is measured: a step needs two micro-batches, or two ranks"
     if math.isnan(noise.scale):

@@ -34,10 +34,10 @@ def refuse_sharded(
     Raises:
         PipelineError: it does not; the message says what shards, and what to use.
     """
-    for found in (*known, *map(sharding_of, _parts(model, optimizer))):
-        if found:
+    for name in (*known, *map(sharding_of, _parts(model, optimizer))):
+        if name:
             raise PipelineError(
-                f"{found} leaves each rank with a part of the parameters or of the optimizer's "
+                f"{name} leaves each rank with a part of the parameters or of the optimizer's "
                 "state, and norms of gradients, clipping and skipped steps here are of whole ones: "
                 "use DistributedDataParallel and a plain optimizer, or make the step by what shards"
             )

@@ -87,8 +87,8 @@ class Step:
         self.precision = (
             precision if isinstance(precision, Precision) else Precision(precision, device)
         )
-        made = noise if isinstance(noise, NoiseScale) else None
-        self.noise = NoiseScale(model) if made is None and (noise or needs) else made
+        scale = noise if isinstance(noise, NoiseScale) else None
+        self.noise = NoiseScale(model) if scale is None and (noise or needs) else scale
         self.steps = 0
         self.samples = 0.0
         self._seen: list[float] = []  # samples of the step's micro-batches
@@ -286,9 +286,9 @@ class Step:
             self.reference = total
         if self.learning_rate is not None and self.scaling != "none":
             self.learning_rate.follow(scaled(self.scaling, total, self.reference, estimate))
-        made = self.precision.step(self.optimizer)
+        finite = self.precision.step(self.optimizer)
         self.optimizer.zero_grad(set_to_none=True)
-        if not made:
+        if not finite:
             return False
         self.steps += 1
         self.samples += total

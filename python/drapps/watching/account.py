@@ -69,8 +69,8 @@ class MakingAccount:
 
     def stages(self) -> dict[str, float]:
         """Share of each stage, largest first."""
-        found = {stage: self.share(stage=stage) for stage, _ in self.parts}
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        shares = {stage: self.share(stage=stage) for stage, _ in self.parts}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
     @property
     def idle_share(self) -> float:
@@ -138,22 +138,22 @@ class RankAccount:
     def stages(self) -> dict[str, float]:
         """Of the exposed waits, the share of each stage, largest first."""
         handed = self.handover_share or 0.0
-        found = {stage: (1 - handed) * share for stage, share in self.making.stages().items()}
+        shares = {stage: (1 - handed) * share for stage, share in self.making.stages().items()}
         if handed:
-            found[HANDOVER] = handed
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            shares[HANDOVER] = handed
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def ranks_of(processes: Iterable[Facts]) -> list[RankAccount]:
     """The training processes among those that were recorded, in the order of their ranks."""
     processes = list(processes)
     training = [each for each in processes if _base_of(each) is not None]
-    found = []
+    ranks = []
     for each in training:
         workers = [other for other in processes if other["parent"] == each["pid"]]
         workers = [other for other in workers if other["making"] and other not in training]
-        found.append(_rank(each, workers))
-    return sorted(found, key=lambda rank: (rank.rank, rank.pid))
+        ranks.append(_rank(each, workers))
+    return sorted(ranks, key=lambda rank: (rank.rank, rank.pid))
 
 
 def _base_of(process: Facts) -> Facts | None:
@@ -261,12 +261,12 @@ def _asked(process: Facts, base: Facts) -> MakingAccount:
 
 def _making(process: Facts, workers: Sequence[Facts]) -> MakingAccount | None:
     makers = list(workers) or [process]
-    own = [(each, made) for each in makers for made in each["making"]]
+    own = [(each, facts) for each in makers for facts in each["making"]]
     if not own:
         return None
     items, collate = (
-        _total(made["items"] for _, made in own),
-        _total(made["collate"] for _, made in own),
+        _total(facts["items"] for _, facts in own),
+        _total(facts["collate"] for _, facts in own),
     )
     counts: dict[tuple[str, str], int] = defaultdict(int)
     lines: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
@@ -284,12 +284,12 @@ def _making(process: Facts, workers: Sequence[Facts]) -> MakingAccount | None:
     looks = max(1, sum(map(_total_of, lines.values())))
     return MakingAccount(
         workers=len(workers),
-        seconds=sum(made["seconds"] for _, made in own),
+        seconds=sum(facts["seconds"] for _, facts in own),
         busy_s=busy,
         parts={key: seconds for key, seconds in parts.items() if seconds > 0},
-        batches=Spread.of(*(made["batches"] for _, made in own)),
-        samples=Spread.of(*(made["samples"] for _, made in own)),
-        slowest=_slowest((seconds, name) for _, made in own for seconds, name in made["slowest"]),
+        batches=Spread.of(*(facts["batches"] for _, facts in own)),
+        samples=Spread.of(*(facts["samples"] for _, facts in own)),
+        slowest=_slowest((seconds, name) for _, facts in own for seconds, name in facts["slowest"]),
         lines=sorted(
             (
                 (busy * _total_of(each) / looks, *key, each.most_common(1)[0][0])
@@ -307,11 +307,11 @@ def _total_of(counts: Counter[str]) -> int:
 
 
 def _total(spent: Iterable[Facts]) -> dict[str, float]:
-    found: dict[str, float] = defaultdict(float)
+    totals: dict[str, float] = defaultdict(float)
     for each in spent:
         for name, value in each.items():
-            found[name] += value
-    return found
+            totals[name] += value
+    return totals
 
 
 def _resources(spent: Mapping[str, float]) -> dict[str, float]:
@@ -350,10 +350,10 @@ def _slowest(samples: Iterable[tuple[float, str]]) -> list[tuple[float, str]]:
 def _native(process: Facts, base: Facts) -> MakingAccount | None:
     """What a native loader of this package has counted for itself."""
     number = process["loaders"].index(base)
-    told = [each["stats"] for each in process["own"] if each["loader"] == number]
-    if not told or "python" in told[-1]["workers"]["lanes"]:
+    reports = [each["stats"] for each in process["own"] if each["loader"] == number]
+    if not reports or "python" in reports[-1]["workers"]["lanes"]:
         return None
-    stats = told[-1]
+    stats = reports[-1]
     workers, lanes = stats["workers"], stats["workers"]["lanes"]
     parts: Parts = defaultdict(float)
     for name, lane in lanes.items():

@@ -32,12 +32,12 @@ def compared(before: Mapping[str, Any], now: WatchReport) -> str:
         return f"{text}."
     reached = (gained - 1) / (expected - 1)
     if reached >= 0.8:
-        said = "it did"
+        verdict = "it did"
     elif reached >= 0.2:
-        said = "it did in part"
+        verdict = "it did in part"
     else:
-        said = "it did not"
-    return f"{text}. It should have become up to {expected:.2f} times: {said}."
+        verdict = "it did not"
+    return f"{text}. It should have become up to {expected:.2f} times: {verdict}."
 
 
 def _step_s(ranks: Any) -> float:

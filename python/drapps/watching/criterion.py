@@ -31,14 +31,14 @@ class Criterion:
         Raises:
             ValueError: it is none; the message says what it may be.
         """
-        found = _FORM.fullmatch(text)
-        if found is None or found[1] not in NAMES:
+        match = _FORM.fullmatch(text)
+        if match is None or match[1] not in NAMES:
             raise ValueError(
                 f"{text!r} is no criterion: write one of {', '.join(NAMES)}, a comparison and a "
                 "number, such as stall>5%"
             )
-        limit = float(found[3]) / (100 if found[4] else 1)
-        return cls(found[1], found[2], limit, text.strip())
+        limit = float(match[3]) / (100 if match[4] else 1)
+        return cls(match[1], match[2], limit, text.strip())
 
     def failure(self, report: WatchReport) -> str:
         """Why the report fails; empty where it does not."""

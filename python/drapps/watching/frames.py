@@ -72,9 +72,9 @@ class Spot(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _stage_of_function(file: str, name: str) -> str | None:
-    found = stage_of_file(file)
-    if found is not None or not of_user(file):
-        return found
+    stage = stage_of_file(file)
+    if stage is not None or not of_user(file):
+        return stage
     if name.rpartition(".")[2] in _ANYTHING:
         return None
     return stage_of_name(name.replace("<locals>.", ""))
@@ -148,10 +148,10 @@ class Places:
         """Where the thread of these frames stands."""
         frames = tuple(itertools.islice(frames, _DEEPEST))
         key = (resource, *((id(code), instruction) for code, _, instruction in frames))
-        found = self._known.get(key)
-        if found is None:
+        entry = self._known.get(key)
+        if entry is None:
             if len(self._known) == _MOST_KNOWN:
                 self._known.clear()
             # The frames' code goes with it, so that no other gets its id.
-            found = self._known[key] = (place_of(spots_of(frames), resource), frames)
-        return found[0]
+            entry = self._known[key] = (place_of(spots_of(frames), resource), frames)
+        return entry[0]

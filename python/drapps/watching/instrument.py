@@ -42,12 +42,12 @@ def instrument(function: Any, edit: Edit, names: Mapping[str, Any]) -> bool:
             break
     else:
         return False
-    made = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", dont_inherit=True)
-    for found in codes_in(made):
-        same_place = found.co_firstlineno == code.co_firstlineno
-        if same_place and found.co_name == code.co_name and found.co_freevars == code.co_freevars:
+    module = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", dont_inherit=True)
+    for inner in codes_in(module):
+        same_place = inner.co_firstlineno == code.co_firstlineno
+        if same_place and inner.co_name == code.co_name and inner.co_freevars == code.co_freevars:
             function.__globals__.update(names)
-            function.__code__ = found
+            function.__code__ = inner
             return True
     return False
 
@@ -93,8 +93,8 @@ def returned(name: str) -> Edit:
             if isinstance(each, ast.Return) and each.value is not None:
                 given = ast.Name(first, ast.Load())
                 through = ast.Call(ast.Name(name, ast.Load()), [given, each.value], [])
-                for made in (through, through.func, given):
-                    ast.copy_location(made, each.value)
+                for part in (through, through.func, given):
+                    ast.copy_location(part, each.value)
                 each.value = through
 
     return edit

@@ -29,9 +29,9 @@ def name_of(dataset: Any, index: Any) -> str:
         if isinstance(inner, list) and -len(inner) <= index < len(inner):
             return name_of(own["dataset"], inner[index])
     for name in _LISTS:
-        found = own.get(name)
-        if isinstance(found, list) and isinstance(index, int) and -len(found) <= index < len(found):
-            entry = found[index]
+        items = own.get(name)
+        if isinstance(items, list) and isinstance(index, int) and -len(items) <= index < len(items):
+            entry = items[index]
             entry = entry[0] if isinstance(entry, (tuple, list)) and entry else entry
             if isinstance(entry, (str, os.PathLike)):
                 return os.fspath(entry)

@@ -17,11 +17,11 @@ from drapps.watching.verdict import judged
 
 def processes_in(folder: Path) -> list[dict[str, Any]]:
     """What each process has left there; files that are not whole are left out."""
-    found = []
+    processes = []
     for path in sorted(folder.glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
-            found.append(json.loads(path.read_text(encoding="utf-8")))
-    return found
+            processes.append(json.loads(path.read_text(encoding="utf-8")))
+    return processes
 
 
 def report_of(folder: Path, command: Sequence[str] = ()) -> WatchReport:
@@ -54,8 +54,8 @@ def report_of(folder: Path, command: Sequence[str] = ()) -> WatchReport:
 
 def _resources(rank: RankAccount) -> dict[str, float]:
     making = rank.making
-    found = {kind: making.share(resource=kind) for _, kind in making.parts}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    shares = {kind: making.share(resource=kind) for _, kind in making.parts}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _rank(rank: RankAccount) -> RankReport:

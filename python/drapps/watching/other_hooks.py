@@ -31,7 +31,7 @@ def _by_line(kind: str, iterator: Any) -> Iteration:
     at = caller()
     about = {"kind": kind, "class": type(iterator).__qualname__, "at": at}
     steps = steps_of(f"{kind} {at}", lambda: about)
-    steps.made(time.perf_counter())
+    steps.begins(time.perf_counter())
     return Iteration(steps)
 
 
@@ -45,8 +45,8 @@ def hook_grain(module: Any) -> bool:
     """Of Grain's ``DataLoader``: the iterator that stands between it and users."""
     names = hooks_of(lambda iterator: _by_line("grain", iterator))
     wanted = ("DataLoaderIterator", "PyGrainDatasetIterator")
-    found = [vars(module)[name] for name in wanted if name in vars(module)]
-    done = [instrument(each.__next__, around(*NAMES), names) for each in found]
+    classes = [vars(module)[name] for name in wanted if name in vars(module)]
+    done = [instrument(each.__next__, around(*NAMES), names) for each in classes]
     return bool(done) and all(done)
 
 

@@ -227,9 +227,9 @@ def _tree(pid: int) -> list[int]:
             except OSError:
                 continue
             parents[int(fields[1])].append(int(entry.name))
-    found, waiting = [], [pid]
+    pids, waiting = [], [pid]
     while waiting:
         each = waiting.pop()
-        found.append(each)
+        pids.append(each)
         waiting += parents[each]
-    return found
+    return pids

@@ -59,24 +59,24 @@ class Recorder:
 
     def watched(self) -> Watched:
         """The calling thread, as the sampler knows it."""
-        found: Watched | None = getattr(self._local, "watched", None)
-        if found is None:
-            found = self._local.watched = self._sampler.watch()
-        return found
+        thread: Watched | None = getattr(self._local, "watched", None)
+        if thread is None:
+            thread = self._local.watched = self._sampler.watch()
+        return thread
 
     def making(self) -> Making:
         """What the calling thread makes."""
-        found: Making | None = getattr(self._local, "making", None)
-        if found is None:
-            found = self._local.making = Making(self._sampler)
-            self._making.append(found)
-        return found
+        making: Making | None = getattr(self._local, "making", None)
+        if making is None:
+            making = self._local.making = Making(self._sampler)
+            self._making.append(making)
+        return making
 
     def span(self, what: str, owner: object = None) -> Span:
         """Something begins that is no part of a step; its end moves on with `Span.ended`."""
-        made = Span(what, time.perf_counter(), owner)
-        self._spans = [*self._spans[1 - _SPANS :], made]
-        return made
+        span = Span(what, time.perf_counter(), owner)
+        self._spans = [*self._spans[1 - _SPANS :], span]
+        return span
 
     def tells(self, source: Callable[[], dict[str, Any] | None]) -> None:
         """Has facts added of a loader that counts for itself."""
@@ -138,7 +138,7 @@ class Recorder:
 
     def facts(self) -> dict[str, Any]:
         """All of it, JSON-able."""
-        told = [found for source in self._sources if (found := source()) is not None]
+        own = [facts for source in self._sources if (facts := source()) is not None]
         return {
             "pid": self._pid,
             "parent": _parent(),
@@ -147,7 +147,7 @@ class Recorder:
             "hooked": dict(self.hooked),
             "loaders": [each.facts() for each in list(self.loaders)],
             "making": [each.facts() for each in list(self._making)],
-            "own": told,
+            "own": own,
             "seen": self._sampler.facts(),
             "machine": self._machine.facts(),
         }
@@ -202,13 +202,13 @@ class Here:
         Raises:
             RuntimeError: nothing is watched.
         """
-        found = self._recorder
-        if found is None or not found.of_this_process:
+        recorder = self._recorder
+        if recorder is None or not recorder.of_this_process:
             if self.folder is None:
                 raise RuntimeError("nothing is watched in this process")
-            found = self._recorder = Recorder(self.folder)
-            found.hooked = self.hooked
-        return found
+            recorder = self._recorder = Recorder(self.folder)
+            recorder.hooked = self.hooked
+        return recorder
 
     def ring_path(self, number: int) -> Path:
         """Where the times of the batches of an iterator of this process lie."""

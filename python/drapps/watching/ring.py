@@ -33,5 +33,5 @@ class Ring:
 
     def get(self, index: int, since: float) -> tuple[float, float] | None:
         """When a batch was begun and ready; None where none is known that began after `since`."""
-        found, begun, ready = _BATCH.unpack_from(self._memory, index % SLOTS * _BATCH.size)
-        return (begun, ready) if found == index + 1 and begun >= since else None
+        number, begun, ready = _BATCH.unpack_from(self._memory, index % SLOTS * _BATCH.size)
+        return (begun, ready) if number == index + 1 and begun >= since else None

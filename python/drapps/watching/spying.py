@@ -71,14 +71,14 @@ def stacks_of(pid: int, seconds: float) -> list[Stack]:
         except subprocess.TimeoutExpired:
             raise PipelineError(f"py-spy has not come to an end with process {pid}") from None
         text = out.read_text(encoding="utf-8") if out.exists() else ""
-    found = list(parse(text.splitlines()))
-    if not found:
-        said = done.stderr.strip().splitlines()
-        raise PipelineError(_refused(pid, said[-1] if said else "py-spy has seen nothing"))
-    return found
+    stacks = list(parse(text.splitlines()))
+    if not stacks:
+        lines = done.stderr.strip().splitlines()
+        raise PipelineError(_refused(pid, lines[-1] if lines else "py-spy has seen nothing"))
+    return stacks
 
 
-def _refused(pid: int, said: str) -> str:
+def _refused(pid: int, text: str) -> str:
     """Why it could not be looked at, and what is missing."""
     try:
         owner = Path(f"/proc/{pid}").stat().st_uid
@@ -94,7 +94,7 @@ def _refused(pid: int, said: str) -> str:
             "yama.ptrace_scope to 0"
         )
     return (
-        f"process {pid} could not be looked at ({said}): it must be Python, and a container needs "
+        f"process {pid} could not be looked at ({text}): it must be Python, and a container needs "
         "--cap-add=SYS_PTRACE"
     )
 

@@ -86,10 +86,10 @@ def stage_of_name(name: str) -> str | None:
 
 def stage_of_call(text: str) -> str | None:
     """Of a call as it is written, such as ``Image.open(path)``: by the name of what is called."""
-    found = _NAME.search(_before_arguments(text.strip()))
-    if found is None:
+    match = _NAME.search(_before_arguments(text.strip()))
+    if match is None:
         return None
-    called = found[0]
+    called = match[0]
     if called.endswith("Image.open"):  # parses a head
         return DECODE
     if called.endswith((".sleep", ".join", ".get", ".format", ".encode")):

@@ -48,7 +48,7 @@ class LoaderSteps:
         self._asked = 0.0
         self._body = 0.0
 
-    def made(self, now: float) -> None:
+    def begins(self, now: float) -> None:
         """An iterator is made, which may start processes: its pass begins here."""
         self._begun = now
 

@@ -161,7 +161,7 @@ def _of_interpreter(address: int) -> bool:
 @lru_cache(maxsize=1)
 def _interpreter() -> tuple[tuple[int, int], ...]:
     """Where the variables of the interpreter lie: behind its code, with what follows unnamed."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
@@ -171,6 +171,6 @@ def _interpreter() -> tuple[tuple[int, int], ...]:
         begin, end = (int(each, 16) for each in fields[0].split("-"))
         path = fields[5] if len(fields) > 5 else ""
         python = path.rpartition("/")[2].startswith(("python", "libpython"))
-        if python or (not path and found and found[-1][1] == begin):
-            found.append((begin, end))
-    return tuple(found)
+        if python or (not path and ranges and ranges[-1][1] == begin):
+            ranges.append((begin, end))
+    return tuple(ranges)

@@ -38,16 +38,16 @@ class Spread:
     @classmethod
     def of(cls, *facts: Mapping[str, Any]) -> Spread:
         """Several, together."""
-        found = cls()
+        spread = cls()
         for each in facts:
-            found.count += each["count"]
-            found.sum += each["sum"]
-            found.most = max(found.most, each["most"])
+            spread.count += each["count"]
+            spread.sum += each["sum"]
+            spread.most = max(spread.most, each["most"])
             for number, count, total in each["buckets"]:
-                bucket = found._buckets.setdefault(int(number), [0, 0.0])
+                bucket = spread._buckets.setdefault(int(number), [0, 0.0])
                 bucket[0] += count
                 bucket[1] += total
-        return found
+        return spread
 
     @property
     def mean(self) -> float:
@@ -89,10 +89,10 @@ class Timeline:
             number //= 2
         while len(self._bins) <= number:
             self._bins.append([0, 0.0, 0.0])
-        found = self._bins[number]
-        found[0] += 1
-        found[1] += step_s
-        found[2] += exposed_s
+        bucket = self._bins[number]
+        bucket[0] += 1
+        bucket[1] += step_s
+        bucket[2] += exposed_s
 
     def facts(self) -> dict[str, Any]:
         """JSON-able: by bin, steps, their seconds and their exposed waits."""

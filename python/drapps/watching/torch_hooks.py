@@ -48,9 +48,9 @@ def _plain(value: Any) -> Any:
 
 
 @silent
-def _made(iterator: Any, loader: Any, *_: Any) -> None:
+def _iterator_begins(iterator: Any, loader: Any, *_: Any) -> None:
     steps = steps_of(loader, lambda: _about(loader))
-    steps.made(time.perf_counter())
+    steps.begins(time.perf_counter())
     if steps.about["kind"] == "drapps":
         iterator._drapps_watched = Iteration(steps)
         tells_stats(loader, steps)
@@ -73,8 +73,8 @@ def _readiness(iterator: weakref.ref[Any], ring: Ring) -> Callable[[float], floa
         there = iterator()
         if there is None or not getattr(there, "_in_order", True):
             return None
-        found = ring.get(there._rcvd_idx - 1, since)
-        return None if found is None else found[1]
+        times = ring.get(there._rcvd_idx - 1, since)
+        return None if times is None else times[1]
 
     return ready
 
@@ -97,7 +97,7 @@ def tells_stats(loader: Any, steps: LoaderSteps) -> None:
 
 def hook_loader(module: Any) -> bool:
     """Of ``torch.utils.data.dataloader``."""
-    names = {"_drapps_made": _made, **_ITERATORS}
+    names = {"_drapps_made": _iterator_begins, **_ITERATORS}
     base = module._BaseDataLoaderIter
     return instrument(base.__init__, _first("_drapps_made"), names) and instrument(
         base.__next__, around(*NAMES), names
@@ -118,13 +118,13 @@ def _first(name: str) -> Callable[[ast.FunctionDef], None]:
 
 def hook_own_iterator(module: Any) -> bool:
     """Of the iterators of this package, whose ``__next__`` is not torch's."""
-    found = [
+    methods = [
         vars(value)["_next_data"]
         for value in list(vars(module).values())
         if isinstance(value, type) and value.__module__ == module.__name__
         if "_next_data" in vars(value)
     ]
-    done = [instrument(each, around(*NAMES), _ITERATORS) for each in found]
+    done = [instrument(each, around(*NAMES), _ITERATORS) for each in methods]
     return bool(done) and all(done)
 
 

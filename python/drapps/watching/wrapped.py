@@ -86,7 +86,7 @@ class Watched(Generic[T]):
         loader = self._watched_loader
         about = {"kind": "iterable", "class": type(loader).__qualname__, "at": self._watched_at}
         steps = steps_of(loader, lambda: about)
-        steps.made(begun)
+        steps.begins(begun)
         return _Iterator(iterator, Iteration(steps))
 
     def watch_report(self) -> WatchReport:

@@ -75,18 +75,18 @@ class Assignment:
     def share(self, workers: Iterable[int]) -> None:
         """These are hosted by other workers' processes from now on."""
 
-    def told(self, worker: int, changed: Mapping[str, bool]) -> Assignment:
+    def learn(self, worker: int, changed: Mapping[str, bool]) -> Assignment:
         """What holds from now on, where this is what the process of `worker` says of its dataset.
 
         Args:
             worker: the virtual worker.
             changed: what its batches have changed, see `Watch`.
         """
-        found = self.knob.note_own_state(changed)
+        paths = self.knob.note_own_state(changed)
         after = self._after(worker, bool(changed))
-        if found:
-            more = " and more" if len(found) > _MOST_NAMED else ""
-            names = ", ".join(found[:_MOST_NAMED])
+        if paths:
+            more = " and more" if len(paths) > _MOST_NAMED else ""
+            names = ", ".join(paths[:_MOST_NAMED])
             self.knob.remark(f"making samples changes {names}{more}: {after.consequence}")
         return after
 

@@ -37,7 +37,7 @@ class _Task:
     position: int
     pieces: int
     batch: MakeBatch
-    made: dict[int, Any] = field(default_factory=dict)  # per piece: samples, or _Failed
+    outputs: dict[int, Any] = field(default_factory=dict)  # per piece: samples, or _Failed
 
 
 class Worker:
@@ -81,8 +81,8 @@ class Worker:
                 job.whole(command.index, *place)
                 return
             by_sample, at = cast(SampleJob, job), enumerate(command.index, position)
-            made = [by_sample.sample(index, *place[:2], here) for here, index in at]
-            by_sample.collate(made, *place)
+            samples = [by_sample.sample(index, *place[:2], here) for here, index in at]
+            by_sample.collate(samples, *place)
 
     def _own(self, work: _core.Work) -> None:
         if self._broken is not None:
@@ -133,10 +133,10 @@ class Worker:
     def _advance(self, task: _Task) -> None:
         """Makes what is left of a batch; what others make is waited for among the pending."""
         for piece in range(task.pieces):
-            if piece in task.made or not self._board.begin(task.ticket, piece):
+            if piece in task.outputs or not self._board.begin(task.ticket, piece):
                 continue
             place = (task.batch, piece, task.worker, task.position)
-            task.made[piece] = self._samples(task.job, *place)
+            task.outputs[piece] = self._samples(task.job, *place)
             self._board.finish(task.ticket, piece)
             self._collect()
             if self._board.cancelled(task.ticket):
@@ -151,15 +151,15 @@ class Worker:
         self, job: SampleJob, batch: MakeBatch, piece: int, worker: int, position: int
     ) -> list[Any] | _Failed:
         first = piece * batch.grain
-        make, made = job.sample, []
+        make, samples = job.sample, []
         try:
             for offset, index in enumerate(batch.index[first : first + batch.grain], first):
-                made.append(make(index, worker, batch.epoch, position + offset))
+                samples.append(make(index, worker, batch.epoch, position + offset))
         except Exception as error:
-            place = first + len(made)
+            place = first + len(samples)
             what = f"sample {batch.index[place]!r} at position {position + place}"
             return _Failed(pickle.dumps(self._job.failure(error, worker, what)))
-        return made
+        return samples
 
     def _help(self, work: _core.Work) -> None:
         batch, place = load([work.input]), (work.piece, work.worker, work.position)
@@ -189,16 +189,16 @@ class Worker:
     def _collate(self, task: _Task) -> None:
         samples: list[Any] = []
         for piece in range(task.pieces):
-            made = task.made.get(piece)
-            if made is None:
+            output = task.outputs.get(piece)
+            if output is None:
                 delivered = self._board.delivered(task.ticket, piece)
                 assert delivered is not None  # a ready task lacks nothing
                 kind, parts = delivered
-                made = _Failed(bytes(parts[0])) if kind == ResultKind.ERROR else load(parts)
-            if isinstance(made, _Failed):  # the first one of the batch, whoever was first to fail
-                self._board.deliver(task.ticket, ResultKind.ERROR, [made.pickled])
+                output = _Failed(bytes(parts[0])) if kind == ResultKind.ERROR else load(parts)
+            if isinstance(output, _Failed):  # the first one of the batch, whoever was first to fail
+                self._board.deliver(task.ticket, ResultKind.ERROR, [output.pickled])
                 return
-            samples.extend(made)
+            samples.extend(output)
         self._board.phase("collate")
         place = (task.worker, task.batch.epoch, task.position)
         what = f"the batch at position {task.position}"
@@ -211,7 +211,7 @@ class Worker:
             parts = dump(make(), self._job.reducer(), "the batch")
             self._board.deliver(ticket, ResultKind.VALUE, parts)
         except EndOfStream as end:
-            self._board.deliver(ticket, ResultKind.END, [pickle.dumps(end.told)])
+            self._board.deliver(ticket, ResultKind.END, [pickle.dumps(end.report)])
         except Exception as error:  # of the user's code, or no room for what it made
             failure = pickle.dumps(self._job.failure(error, worker, what))
             self._board.deliver(ticket, ResultKind.ERROR, [failure])

@@ -22,12 +22,12 @@ class EndOfStream(Exception):  # noqa: N818
     """A virtual worker's stream has no more batches.
 
     Attributes:
-        told: what the parent is to know of it; pickles.
+        report: what the parent is to know of it; pickles.
     """
 
-    def __init__(self, told: Any) -> None:
+    def __init__(self, report: Any) -> None:
         super().__init__()
-        self.told = told
+        self.report = report
 
 
 class Job(Protocol):

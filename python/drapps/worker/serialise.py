@@ -92,8 +92,8 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
         return [(f"[{key!r}]", part) for key, part in value.items()]
     if isinstance(value, (list, tuple, set, frozenset)):
         return [(f"[{i}]", part) for i, part in enumerate(value)]
-    found = [(f".{key}", part) for key, part in attributes_of(value).items()]
-    return found + [(f".{name}", part) for name, part in slots_of(value)]
+    parts = [(f".{key}", part) for key, part in attributes_of(value).items()]
+    return parts + [(f".{name}", part) for name, part in slots_of(value)]
 
 
 def _pickles(value: Any) -> bool:

@@ -91,10 +91,10 @@ def small_loader(folder: Path) -> Callable[[], PackedLoader]:
     tokenizer = drapps.tokenizer(tokenizer_file())
     path = write_lines(folder / "texts.txt", documents(2000))
 
-    def made() -> PackedLoader:
+    def make_loader() -> PackedLoader:
         return drapps.text(path).pack(tokenizer, 100, eos=EOS).shuffle(4).batch(4, rows=40)
 
-    return made
+    return make_loader
 
 
 def small_padded_loader(folder: Path) -> Callable[[], PackedLoader]:
@@ -102,11 +102,11 @@ def small_padded_loader(folder: Path) -> Callable[[], PackedLoader]:
     tokenizer = drapps.tokenizer(tokenizer_file())
     path = write_lines(folder / "texts.txt", documents(2000))
 
-    def made() -> PackedLoader:
+    def make_loader() -> PackedLoader:
         rows = drapps.text(path).tokenise(tokenizer, 100, eos=EOS).shuffle(4)
         return rows.batch(token_budget=1000, batches=10)
 
-    return made
+    return make_loader
 
 
 def rows_of(loader: PackedLoader, column: str = "input_ids") -> np.ndarray[Any, Any]:

@@ -61,8 +61,8 @@ def test_what_datasets_has_saved_is_read(texts, tokenizer, tmp_path):
     datasets.Dataset.from_dict({"text": texts}).save_to_disk(str(tmp_path / "saved"))
     lines = corpora.write_lines(tmp_path / "texts.txt", texts)
     wanted = rows_of(packed(lines, tokenizer, splits=1).batch(4, rows=400))
-    found = rows_of(packed(tmp_path / "saved", tokenizer, splits=1).batch(4, rows=400))
-    assert np.array_equal(found, wanted)
+    rows = rows_of(packed(tmp_path / "saved", tokenizer, splits=1).batch(4, rows=400))
+    assert np.array_equal(rows, wanted)
 
 
 def test_a_storage_that_is_slow_has_the_same_rows(texts, tokenizer, tmp_path):

@@ -37,15 +37,15 @@ def files(texts, tmp_path_factory) -> dict[str, list[Path]]:
     """The same documents in two files of each kind."""
     folder = tmp_path_factory.mktemp("texts")
     halves = texts[:1234], texts[1234:]
-    made: dict[str, list[Path]] = {"lines": [], "jsonl": [], "arrow": []}
+    paths: dict[str, list[Path]] = {"lines": [], "jsonl": [], "arrow": []}
     for number, half in enumerate(halves):
         lines = folder / f"{number}.txt"
         lines.write_bytes("\r\n\n".join(half).encode())  # the last one has no end
-        made["lines"].append(lines)
-        made["jsonl"].append(folder / f"{number}.jsonl")
-        made["jsonl"][-1].write_bytes(corpora.json_lines(half) + b"\n \n")
-        made["arrow"].append(corpora.write_arrow(folder / f"{number}.arrow", half, rows=500))
-    return made
+        paths["lines"].append(lines)
+        paths["jsonl"].append(folder / f"{number}.jsonl")
+        paths["jsonl"][-1].write_bytes(corpora.json_lines(half) + b"\n \n")
+        paths["arrow"].append(corpora.write_arrow(folder / f"{number}.arrow", half, rows=500))
+    return paths
 
 
 def one_by_one(path: Any, tokenizer: Any, **options: Any) -> Any:
@@ -66,8 +66,8 @@ def test_the_order_is_that_of_an_epoch_of_samples(files, texts, tokenizer, kind,
     for epoch in (0, 1):
         order = permuted(COUNT, 7, epoch)
         for row, number in zip(rows[epoch * COUNT :], order, strict=False):
-            said = start(tokenizer, row)
-            assert said and texts[number].startswith(said)
+            prefix = start(tokenizer, row)
+            assert prefix and texts[number].startswith(prefix)
 
 
 def test_files_of_every_kind_have_the_same_rows(files, tokenizer):
@@ -79,34 +79,34 @@ def test_files_of_every_kind_have_the_same_rows(files, tokenizer):
     assert np.array_equal(rows("arrow"), lines)
     # A line without anything in it has a number there, and is passed over.
     jsonl = drapps.text(files["jsonl"]).tokenise(tokenizer, 8, eos=EOS, splits=1)
-    found = jsonl.shuffle(3, order="documents").batch(8, rows=COUNT)
-    assert len({tuple(ids) for b in found.numpy() for ids in b["input_ids"].tolist()}) > COUNT * 0.9
+    epoch = jsonl.shuffle(3, order="documents").batch(8, rows=COUNT)
+    assert len({tuple(ids) for b in epoch.numpy() for ids in b["input_ids"].tolist()}) > COUNT * 0.9
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_the_number_of_workers_changes_nothing(files, tokenizer, workers):
     pipeline = one_by_one(files["lines"], tokenizer, splits=2)
 
-    def made(**options: Any) -> list[Any]:
+    def batches(**options: Any) -> list[Any]:
         loader = pipeline.batch(8, rows=400, **options)
         loader.freeze()
         return [batch["input_ids"].tolist() for batch in loader.numpy()]
 
     settings = pipeline.batch(8).export_settings()
     settings["knobs"]["workers"] = workers
-    assert made(settings=settings, cpu_budget=workers) == made()
+    assert batches(settings=settings, cpu_budget=workers) == batches()
 
 
 @pytest.mark.parametrize("packing", ["concatenate", "best_fit"])
 def test_it_resumes_at_every_step(files, tokenizer, packing):
-    def made() -> Any:
+    def make_loader() -> Any:
         packed = drapps.text(files["arrow"]).pack(tokenizer, 300, eos=EOS, packing=packing)
         return packed.shuffle(4, order="documents").batch(4, rows=120)
 
-    whole = rows_of(made())
-    loader = made()
+    whole = rows_of(make_loader())
+    loader = make_loader()
     for step, _ in enumerate(itertools.islice(loader, 29)):
-        again = made()
+        again = make_loader()
         again.load_state_dict(json.loads(json.dumps(loader.state_dict())))
         assert np.array_equal(next(again.numpy())["input_ids"], whole[4 * step + 4 :][:4])
 
@@ -127,8 +127,8 @@ def test_the_documents_of_a_step_are_found(files, tokenizer):
     batch = next(loader.numpy())
     for each in loader.documents(0):
         text = content[each.path][each.at :].splitlines()[0].decode()
-        said = start(tokenizer, batch["input_ids"][each.row].tolist())
-        assert text.startswith(said)
+        prefix = start(tokenizer, batch["input_ids"][each.row].tolist())
+        assert text.startswith(prefix)
 
 
 @pytest.mark.parametrize("kind", ["lines", "arrow"])
@@ -160,14 +160,14 @@ def test_an_epoch_of_packed_documents_ends(files, texts, tokenizer, kind, tmp_pa
         batches = list(loader.numpy())
         ids = np.concatenate([batch["input_ids"] for batch in batches])
         used = np.concatenate([batch["attention_mask"] for batch in batches]).astype(bool)
-        found: list[str] = []
+        documents: list[str] = []
         for split in range(2):
             stream = ids[split::2][used[split::2]]
             parts = np.split(stream, np.flatnonzero(stream == eos) + 1)
             assert len(parts.pop()) == 0
-            found += [tokenizer.decode(part[:-1].tolist()) for part in parts]
-        assert sorted(found) == sorted(texts)
-        orders.append(found)
+            documents += [tokenizer.decode(part[:-1].tolist()) for part in parts]
+        assert sorted(documents) == sorted(texts)
+        orders.append(documents)
     assert orders[0] != orders[1]
 
 
@@ -192,9 +192,9 @@ def test_sources_of_a_mixture_have_each_their_own(files, tokenizer):
         if source == 0
     ]
     alone = one_by_one(files["lines"], tokenizer, splits=1).batch(1, rows=COUNT)
-    for found, batch in zip(of_first, alone.numpy(), strict=True):
+    for row, batch in zip(of_first, alone.numpy(), strict=True):
         wanted = batch["input_ids"][0].tolist()
-        assert found[: len(wanted)] == wanted
+        assert row[: len(wanted)] == wanted
 
 
 def test_what_cannot_be_read_one_by_one_is_refused(files, tokenizer, tmp_path):
@@ -232,11 +232,11 @@ def test_bad_documents_are_named_and_left_out(tokenizer, tmp_path):
     )
     rows = drapps.text(file, max_document=1000).tokenise(tokenizer, 8, eos=EOS, splits=1)
     loader = rows.on_error("skip").shuffle(1, order="documents").batch(1, rows=20)
-    said = {
+    documents = {
         tokenizer.decode(b["input_ids"][0].tolist(), skip_special_tokens=True)
         for b in loader.numpy()
     }
-    assert said == {"one", "six"}
+    assert documents == {"one", "six"}
     bad = {each.offset: each.message for each in loader.bad_samples()}
     begins = [16, 28, 33, 47]
     assert sorted(bad) == begins

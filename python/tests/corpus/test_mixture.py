@@ -222,11 +222,11 @@ def test_bad_ids_are_named_and_their_row_is_left_out(files, tokenizer, tmp_path)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda mixed, made: mixed.pack(made, LENGTH, eos=EOS, document_ids=True), "name eos="),
-        (lambda mixed, made: mixed.pack(made, LENGTH, eos=EOS, packing="best_fit"), "concatenated"),
-        (lambda mixed, made: mixed.tokenise(made, LENGTH, eos=EOS), "concatenated"),
-        (lambda mixed, made: mixed.hold_out(0.1)[0].pack(made, LENGTH, eos=EOS), "held out"),
-        (lambda mixed, made: mixed.pack(made, 5000, eos=EOS), "less than one row"),
+        (lambda mix, coder: mix.pack(coder, LENGTH, eos=EOS, document_ids=True), "name eos="),
+        (lambda mix, coder: mix.pack(coder, LENGTH, eos=EOS, packing="best_fit"), "concatenated"),
+        (lambda mix, coder: mix.tokenise(coder, LENGTH, eos=EOS), "concatenated"),
+        (lambda mix, coder: mix.hold_out(0.1)[0].pack(coder, LENGTH, eos=EOS), "held out"),
+        (lambda mix, coder: mix.pack(coder, 5000, eos=EOS), "less than one row"),
     ],
 )
 def test_what_rows_of_ids_cannot_be_is_refused(files, tokenizer, tmp_path, change, message):

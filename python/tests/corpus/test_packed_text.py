@@ -24,9 +24,9 @@ LENGTH = 128
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    made = drapps.tokenizer(corpora.tokenizer_file())
-    assert made.native
-    return made
+    encoder = drapps.tokenizer(corpora.tokenizer_file())
+    assert encoder.native
+    return encoder
 
 
 @pytest.fixture(scope="module")
@@ -147,14 +147,14 @@ def test_a_file_can_be_a_document(tokenizer, tmp_path):
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_the_number_of_workers_changes_nothing(lines, tokenizer, workers):
-    def made(**options: Any) -> np.ndarray[Any, Any]:
+    def rows(**options: Any) -> np.ndarray[Any, Any]:
         loader = packed(lines, tokenizer, splits=2).shuffle(3).batch(4, rows=600, **options)
         loader.freeze()
         return rows_of(loader)
 
     settings = packed(lines, tokenizer).batch(4).export_settings()
     settings["knobs"]["workers"] = workers
-    assert np.array_equal(made(settings=settings, cpu_budget=workers), made())
+    assert np.array_equal(rows(settings=settings, cpu_budget=workers), rows())
 
 
 def test_every_document_comes_once_an_epoch(texts, lines, tokenizer):
@@ -329,8 +329,8 @@ def test_a_document_of_a_gigabyte_is_bad(tokenizer, tmp_path, name):
                 file.write(b'"}\n')
     pipeline = drapps.text(path).pack(tokenizer, 8, eos=EOS, splits=1)
     loader = pipeline.on_error("skip").batch(1, rows=10, ram_budget="1GiB")
-    said = tokenizer.decode(rows_of(loader).ravel().tolist(), skip_special_tokens=True)
-    assert "document 9document 10" in said
+    text = tokenizer.decode(rows_of(loader).ravel().tolist(), skip_special_tokens=True)
+    assert "document 9document 10" in text
     (bad,) = loader.bad_samples()
     assert bad.path == str(path)
     assert "max_document" in bad.message

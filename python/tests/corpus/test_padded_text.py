@@ -135,7 +135,7 @@ def test_a_budget_bounds_what_a_batch_has_with_its_padding(texts, lines, tokeniz
     assert used > 0.9 * area
 
 
-def made(lines: Any, tokenizer: Any, how: str, **options: Any) -> Any:
+def loader_of(lines: Any, tokenizer: Any, how: str, **options: Any) -> Any:
     pipeline = tokenised(lines, tokenizer, long="split", overlap=5, splits=2).shuffle(4)
     pipeline = pipeline.shard(options.pop("rank", 0), options.pop("world", 1))
     if how == "budget":
@@ -145,33 +145,33 @@ def made(lines: Any, tokenizer: Any, how: str, **options: Any) -> Any:
 
 @pytest.mark.parametrize("how", ["size", "budget"])
 def test_the_number_of_workers_changes_nothing(lines, tokenizer, how):
-    wanted = all_of(made(lines, tokenizer, how))
+    wanted = all_of(loader_of(lines, tokenizer, how))
     for workers in (1, 2, 7):
-        settings = made(lines, tokenizer, how).export_settings()
+        settings = loader_of(lines, tokenizer, how).export_settings()
         settings["knobs"]["workers"] = workers
-        loader = made(lines, tokenizer, how, settings=settings, cpu_budget=workers)
+        loader = loader_of(lines, tokenizer, how, settings=settings, cpu_budget=workers)
         loader.freeze()
         assert all_of(loader) == wanted
 
 
 @pytest.mark.parametrize("how", ["size", "budget"])
 def test_it_resumes_at_every_step(lines, tokenizer, how):
-    whole = [sequences(batch) for batch in made(lines, tokenizer, how).numpy()]
-    loader = made(lines, tokenizer, how)
+    whole = [sequences(batch) for batch in loader_of(lines, tokenizer, how).numpy()]
+    loader = loader_of(lines, tokenizer, how)
     for step, _ in enumerate(loader):
         state = json.loads(json.dumps(loader.state_dict()))
         if step == len(whole) - 1:
             break
-        again = made(lines, tokenizer, how)
+        again = loader_of(lines, tokenizer, how)
         again.load_state_dict(state)
         assert sequences(next(again.numpy())) == whole[step + 1]
 
 
 @pytest.mark.parametrize("how", ["size", "budget"])
 def test_another_number_of_ranks_goes_on_with_what_is_left(lines, tokenizer, how):
-    whole = all_of(made(lines, tokenizer, how, count=60, **_size(how, 6)))
+    whole = all_of(loader_of(lines, tokenizer, how, count=60, **_size(how, 6)))
     before = [
-        made(lines, tokenizer, how, rank=rank, world=3, count=60, **_size(how, 2))
+        loader_of(lines, tokenizer, how, rank=rank, world=3, count=60, **_size(how, 2))
         for rank in range(3)
     ]
     seen: Counter[tuple[int, ...]] = Counter()
@@ -180,7 +180,7 @@ def test_another_number_of_ranks_goes_on_with_what_is_left(lines, tokenizer, how
             seen.update(map(tuple, sequences(batch)))
     states = [loader.state_dict() for loader in before]
     for rank in range(2):
-        loader = made(lines, tokenizer, how, rank=rank, world=2, count=60, **_size(how, 3))
+        loader = loader_of(lines, tokenizer, how, rank=rank, world=2, count=60, **_size(how, 3))
         loader.load_state_dict(states)
         seen.update(map(tuple, all_of(loader)))
     assert seen == Counter(map(tuple, whole))

@@ -61,8 +61,8 @@ def test_jax_has_the_same_batches(make, padded):
     pytest.importorskip("jax")
     from drapps.jax import Loader
 
-    for made in (make, padded):
-        for batch, wanted in zip(Loader(made()), made().numpy(), strict=True):
+    for build in (make, padded):
+        for batch, wanted in zip(Loader(build()), build().numpy(), strict=True):
             assert batch.keys() == wanted.keys()
             assert all(np.array_equal(batch[name], wanted[name]) for name in wanted)
 
@@ -71,9 +71,9 @@ def test_tf_data_has_the_same_batches(make, padded):
     pytest.importorskip("tensorflow")
     import drapps.tensorflow
 
-    for made in (make, padded):
-        dataset = drapps.tensorflow.dataset(made())
-        for batch, wanted in zip(dataset, made().numpy(), strict=True):
+    for build in (make, padded):
+        dataset = drapps.tensorflow.dataset(build())
+        for batch, wanted in zip(dataset, build().numpy(), strict=True):
             assert batch.keys() == wanted.keys()
             assert all(np.array_equal(batch[name], wanted[name]) for name in wanted)
     assert dataset.element_spec["input_ids"].shape.as_list() == [None, None]

@@ -28,11 +28,11 @@ def make(tmp_path_factory) -> Any:
         tmp_path_factory.mktemp("state") / "texts.txt", corpora.documents(4000)
     )
 
-    def made(rank: int = 0, world: int = 1, size: int = 4, rows: int | None = ROWS) -> Any:
+    def build(rank: int = 0, world: int = 1, size: int = 4, rows: int | None = ROWS) -> Any:
         pipeline = drapps.text(path).pack(tokenizer, 200, eos=EOS, splits=2).shuffle(4)
         return pipeline.shard(rank, world).batch(size, rows=rows)
 
-    return made
+    return build
 
 
 def saved(loader: Any) -> Any:

@@ -37,11 +37,11 @@ def lines(texts, tmp_path_factory):
 
 @pytest.fixture
 def make(lines, tokenizer) -> Any:
-    def made(rows: int | None = 240, size: int = 4, rank: int = 0, world: int = 1) -> Any:
+    def build(rows: int | None = 240, size: int = 4, rank: int = 0, world: int = 1) -> Any:
         pipeline = drapps.text(lines).pack(tokenizer, LENGTH, eos=EOS, splits=2).shuffle(4)
         return pipeline.shard(rank, world).batch(size, rows=rows)
 
-    return made
+    return build
 
 
 def pipelines(path: Any, tokenizer: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def pipelines(path: Any, tokenizer: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("how", ["packed", "best_fit", "padded", "budget"])
 @pytest.mark.parametrize("kind", ["lines", "jsonl", "zstd", "parquet", "arrow"])
 def test_the_documents_of_a_step_are_found(texts, lines, tokenizer, tmp_path, how, kind):
-    path, found = files_of(kind, texts, lines, tmp_path)
+    path, text_at = files_of(kind, texts, lines, tmp_path)
     loader = pipelines(path, tokenizer)[how]
     batches = list(itertools.islice(loader.numpy(), 30))
     for step in (0, 17, 29):
@@ -67,7 +67,7 @@ def test_the_documents_of_a_step_are_found(texts, lines, tokenizer, tmp_path, ho
         assert {each.path for each in documents} == {str(path)}
         rows = np.asarray(batch["input_ids"])
         for row, ids in enumerate(rows):
-            parts = [found(each) for each in documents if each.row == row]
+            parts = [text_at(each) for each in documents if each.row == row]
             mask = batch["attention_mask"][row] if "attention_mask" in batch else ids >= 0
             held = tokenizer.decode(ids[mask == 1].tolist(), skip_special_tokens=False)
             wanted = held.removesuffix(EOS).split(EOS)

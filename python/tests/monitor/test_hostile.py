@@ -193,7 +193,7 @@ def test_another_user_is_refused_even_where_the_file_lets_them_in(watched):
         "import socket, sys; c = socket.socket(socket.AF_UNIX); c.connect(sys.argv[1]); "
         "print(c.recv(4096).decode())"
     )
-    told = subprocess.run(
+    client = subprocess.run(
         ["/usr/bin/python3", "-c", code, str(watched.socket)],
         user=65534,
         capture_output=True,
@@ -202,7 +202,7 @@ def test_another_user_is_refused_even_where_the_file_lets_them_in(watched):
     )
     for path in (watched.socket.parent.parent, watched.socket.parent):
         path.chmod(0o700)
-    assert json.loads(told.stdout)["error"]["code"] == "refused", told.stderr
+    assert json.loads(client.stdout)["error"]["code"] == "refused", client.stderr
 
 
 @pytest.fixture

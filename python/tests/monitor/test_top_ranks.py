@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drapps.top.ranks import HEAD, Job, jobs, told
+from drapps.top.ranks import HEAD, Job, jobs, summary
 from python.tests.commands import answer, run
 from python.tests.monitor.test_top import WIDTH, driven, screen_of, top
 
@@ -17,17 +17,17 @@ def process(pid, rank="", job="", world=""):
 
 def test_ranks_of_one_training_are_one_job_in_their_order():
     alone, first, last = process(1), process(9, "0", "a 1", "4"), process(2, "10", "a 1", "4")
-    (found,) = jobs([alone, last, process(3, "0", "b 1", "2"), first])
-    assert [each.pid for each in found.ranks] == [9, 2] and found.world == 4
-    assert found.line == "2 of 4 ranks  train.py"
-    assert Job("a", 2, found.ranks).line == "2 ranks  train.py"
+    (job,) = jobs([alone, last, process(3, "0", "b 1", "2"), first])
+    assert [each.pid for each in job.ranks] == [9, 2] and job.world == 4
+    assert job.line == "2 of 4 ranks  train.py"
+    assert Job("a", 2, job.ranks).line == "2 ranks  train.py"
     assert jobs([alone, first]) == []
     odd = [process(1, "no", "c", "many"), process(2, "9" * 99, "c", "many")]
     assert jobs(odd)[0].line == "2 ranks  train.py"
 
 
 @pytest.mark.parametrize(
-    ("stalls", "said"),
+    ("stalls", "message"),
     [
         ({"0": 0.01, "1": 0.02}, "no rank waits for its data"),
         ({"0": 0.01, "1": 0.4}, "rank 1 waits for its data, 40% of its time; the others wait"),
@@ -35,9 +35,9 @@ def test_ranks_of_one_training_are_one_job_in_their_order():
         ({"0": None, "1": None}, "2 ranks  train.py: no steps since the last look"),
     ],
 )
-def test_a_rank_that_waits_is_not_blamed_on_its_peers(stalls, said):
+def test_a_rank_that_waits_is_not_blamed_on_its_peers(stalls, message):
     job = Job("a", 2, (process(1, "0"), process(2, "1")))
-    assert told(job, stalls).startswith(said)
+    assert summary(job, stalls).startswith(message)
 
 
 def test_ranks_are_shown_together_and_one_by_one(top):

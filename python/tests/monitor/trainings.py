@@ -86,9 +86,9 @@ def until(holds, seconds=60):
     """Waits until something holds, and gives it."""
     end = time.monotonic() + seconds
     while True:
-        found = holds()
-        if found:
-            return found
+        outcome = holds()
+        if outcome:
+            return outcome
         assert time.monotonic() < end, "it has not come about"
         time.sleep(0.02)
 

@@ -76,14 +76,14 @@ def differences(runner, case):
     stock, ours, again, *serial = runner.run(texts, whole=case.plan.ends)
     if "hangs" in (stock["status"], ours["status"]) or not (stock["log"] and ours["log"]):
         return {"default": difference((), stock, ours)}
-    found = {
+    problems = {
         "default": difference(promised_by_default(case, ours), stock, ours),
         "again": difference(promised_again(case, workers), ours, again),
     }
     for run in serial:
         kinds = promised_in_torch_order(case, run) if run["log"] else ()
-        found["torch_order"] = difference(kinds, stock, run)
-    return {name: text for name, text in found.items() if text}
+        problems["torch_order"] = difference(kinds, stock, run)
+    return {name: text for name, text in problems.items() if text}
 
 
 def difference(kinds, stock, ours):
@@ -98,18 +98,18 @@ def difference(kinds, stock, ours):
     for word in ("Exception ignored", "Fatal Python error", "terminate called", "Traceback"):
         if word in ours["printed"] and word not in stock["printed"]:
             return f"prints {ours['printed'][-1500:]}"
-    wanted, found = (chosen(kinds, side["log"]) for side in (stock, ours))
-    for number, (one, other) in enumerate(zip(wanted, found, strict=False)):
+    wanted, entries = (chosen(kinds, side["log"]) for side in (stock, ours))
+    for number, (one, other) in enumerate(zip(wanted, entries, strict=False)):
         if one != other:
             return f"entry {number}: {other} instead of {one}"
-    if len(wanted) != len(found):
-        more = (wanted + found)[min(len(wanted), len(found)) :][:2]
-        return f"{len(found)} entries instead of {len(wanted)}: {more}"
+    if len(wanted) != len(entries):
+        more = (wanted + entries)[min(len(wanted), len(entries)) :][:2]
+        return f"{len(entries)} entries instead of {len(wanted)}: {more}"
     return ""
 
 
 def chosen(kinds, log):
     """Entries of these kinds, warnings once each and last."""
     entries = [entry for entry in log if entry[0] in kinds and entry[0] != "warning"]
-    told = sorted({text for kind, text in log if kind == "warning"})
-    return entries + [["warning", text] for text in told if "warning" in kinds]
+    texts = sorted({text for kind, text in log if kind == "warning"})
+    return entries + [["warning", text] for text in texts if "warning" in kinds]

@@ -37,7 +37,7 @@ BODY = """
 
 def make(log):
 {make}
-    log.made(loader, {generators})
+    log.watch(loader, {generators})
     return loader
 
 

@@ -12,6 +12,6 @@ def runner(torchvision, photos):
     assert torchvision
     from python.tests.scripts.runner import Runner
 
-    made = Runner(PHOTOS=str(photos))
-    yield made
-    made.close()
+    process = Runner(PHOTOS=str(photos))
+    yield process
+    process.close()

@@ -76,7 +76,7 @@ small.flags.writeable = index % 2 == 0
 return small, np.float32(index), np.uint8(index), torch.tensor(index % 2 == 0)
 """.strip()
 ZOO = """
-made = [
+labels = [
     index, float(index), "text", b"bytes", None, True, 1j * index, {1, index}, frozenset([2]),
     torch.full((2,), index, dtype=torch.int32), torch.full((2, 2), index, dtype=torch.bfloat16).T,
     torch.zeros(0, 3), torch.tensor(index), np.arange(index, index + 3, dtype=np.int16),
@@ -86,7 +86,7 @@ made = [
     range(index), slice(1, index), Exception(f"kept {index}"), collections.OrderedDict(a=index),
     torch.eye(3).to_sparse(), torch.Size([1, index]), torch.float16,
 ]
-return made[(index * self.factor) % len(made)]
+return labels[(index * self.factor) % len(labels)]
 """.strip()
 RAISES = """
 if index == 5:
@@ -280,18 +280,18 @@ def vision(draw):
     kind = draw.choice(["tensors", "cifar", "folder", "folder"])
     chain, drawn = draw.choice(list(CHAINS.items()))
     if kind == "tensors":
-        made, drawn = TENSORS.replace("{dtype}", draw.choice(DTYPES)), ()
+        source, drawn = TENSORS.replace("{dtype}", draw.choice(DTYPES)), ()
         edits = ("dataset.tensors[1][0] = 1",)
     elif kind == "cifar":
-        made = CIFAR.replace("{targets}", draw.choice(TARGETS))
+        source = CIFAR.replace("{targets}", draw.choice(TARGETS))
         edits = ("dataset.targets[1] = 5", "dataset.data[0] = 7")
     else:
-        made, edits = FOLDER, FOLDER_EDITS
-    made = made.replace("{chain}", chain)
+        source, edits = FOLDER, FOLDER_EDITS
+    source = source.replace("{chain}", chain)
     if draw.random() < 0.25:
-        made += "\ndataset = data.Subset(dataset, [*range({n} - 1, 1, -1), 0, 0])"
+        source += "\ndataset = data.Subset(dataset, [*range({n} - 1, 1, -1), 0, 0])"
         edits = (
             "dataset.indices[0] = 3",
             *(f"whole = dataset.dataset; {e.replace('dataset', 'whole')}" for e in edits),
         )
-    return Dataset(made, drawn=drawn, edits=edits, pictures=kind != "tensors", lifts=True)
+    return Dataset(source, drawn=drawn, edits=edits, pictures=kind != "tensors", lifts=True)

@@ -51,7 +51,7 @@ class Log:
             self.error(error)
         if not sys.warnoptions:
             for each in self._warnings:
-                self.note("warning", f"{each.category.__name__}: {told(each.message)}")
+                self.note("warning", f"{each.category.__name__}: {excerpt(each.message)}")
         self._stack.close()
         text = json.dumps(self.entries)
         if "SCRIPT_LOG" in os.environ:
@@ -64,7 +64,7 @@ class Log:
         """One more entry."""
         self.entries.append([kind, str(text)])
 
-    def made(self, loader, *generators):
+    def watch(self, loader, *generators):
         """A loader that was made, and the user's generators."""
         self.loader = loader
         self._generators = [each for each in generators if each is not None]
@@ -147,7 +147,7 @@ class Log:
 
     def error(self, error):
         """An exception: type, first and last line, as what stands between names files."""
-        self.note("text", f"{type(error).__module__}.{type(error).__qualname__}: {told(error)}")
+        self.note("text", f"{type(error).__module__}.{type(error).__qualname__}: {excerpt(error)}")
         frames = traceback.extract_tb(error.__traceback__)
         self.note("fact", f"raised from {frames[-1].filename}:{frames[-1].lineno}")
 
@@ -214,7 +214,7 @@ class Log:
         return again, iterator
 
 
-def told(error):
+def excerpt(error):
     """First and last line of a message."""
     lines = _ADDRESS.sub("…", str(error)).strip().splitlines() or [""]
     return lines[0] if len(lines) == 1 else f"{lines[0]} … {lines[-1]}"

@@ -41,10 +41,10 @@ def broken_off(loader_class, batches, workers, **order):
 def test_a_samplers_generator_and_the_order_behind_a_pass_that_was_left(
     mode, workers, batches, order
 ):
-    found, expected = (
+    actual, expected = (
         broken_off(MODES[each], batches, workers, **order) for each in (mode, "stock")
     )
-    assert found == expected
+    assert actual == expected
 
 
 def two_at_once(loader_class):
@@ -70,10 +70,10 @@ def test_two_passes_at_once_of_a_sampler_that_draws_within_them():
 def outcomes(loader_class, sampler, workers=0, **options):
     """What each ``next()`` gave or raised, to the end."""
     iterator = iter(loader_class(tensors(), 2, sampler=sampler, num_workers=workers, **options))
-    found = []
+    history = []
     while outcome := outcome_of(iterator):
-        found.append(outcome)
-    return found
+        history.append(outcome)
+    return history
 
 
 def outcome_of(iterator):
@@ -100,8 +100,8 @@ WRONG = {
 def test_the_batches_around_an_index_that_is_not_there(indices, workers, drop_last):
     assert DataLoader(tensors(), 2, sampler=indices).lifted().native
     options = {"workers": workers, "drop_last": drop_last}
-    found, expected = (outcomes(MODES[mode], indices, **options) for mode in ("default", "stock"))
-    assert found == expected
+    ours, expected = (outcomes(MODES[mode], indices, **options) for mode in ("default", "stock"))
+    assert ours == expected
 
 
 class Fails(Sequence):
@@ -119,10 +119,10 @@ class Fails(Sequence):
 @pytest.mark.parametrize("drop_last", [False, True])
 def test_the_batches_before_an_error_of_the_sampler(drop_last):
     assert DataLoader(tensors(), 2, sampler=Fails()).lifted().native
-    found, expected = (
+    ours, expected = (
         outcomes(MODES[mode], Fails(), drop_last=drop_last) for mode in ("default", "stock")
     )
-    assert found == expected == [[0, 1], [2, 3], "LookupError"]
+    assert ours == expected == [[0, 1], [2, 3], "LookupError"]
 
 
 def test_a_state_goes_on_behind_an_index_that_is_not_there():
@@ -177,12 +177,12 @@ def ahead_in_later_passes(loader_class):
     own = torch.Generator().manual_seed(3)
     arguments = {"shuffle": True, "generator": own, "num_workers": 2, "persistent_workers": True}
     loader = loader_class(Squares(9), 3, **arguments)
-    found = []
+    states = []
     for _ in range(3):
         iterator = iter(loader)
-        found.append(own.get_state().tolist())
+        states.append(own.get_state().tolist())
         list(iterator)
-    return found
+    return states
 
 
 def test_persistent_workers_read_the_sampler_as_far_ahead_in_each_pass():

@@ -17,8 +17,8 @@ FOUND = (10, 36, 54, 1058, 1139, 3176, 8283)
 
 def check(runner, seed):
     case = case_of(seed)
-    found = differences(runner, case)
-    assert not found, f"{case.name}: {found}\n{case.text()}"
+    problems = differences(runner, case)
+    assert not problems, f"{case.name}: {problems}\n{case.text()}"
 
 
 @pytest.mark.parametrize("seed", SOON)
@@ -44,8 +44,8 @@ def test_every_part_is_drawn():
     names = [case_of(seed).name for seed in range(3000)]
     drawn = [set(part) for part in zip(*(name.split(", ") for name in names), strict=False)]
     parts = [plans.PLANS, [*datasets.PYTHON, *datasets.STREAMS, "vision"], orders.ORDERS]
-    for table, found in zip(parts, drawn, strict=False):
-        assert set(table) <= found
+    for table, kinds in zip(parts, drawn, strict=False):
+        assert set(table) <= kinds
 
 
 def test_a_difference_is_told():

@@ -45,9 +45,9 @@ if __name__ == "__main__":
     tensors = data.TensorDataset(torch.arange(20.0, dtype=torch.float64).reshape(20, 1))
     for workers in (0, 2):
         for dataset, options in ((tensors, {}), (Calls(drawn, 20), {"torch_order": True})):
-            found = train(drapps.torch.DataLoader, dataset, num_workers=workers, **options)
-            assert found == train(data.DataLoader, dataset, num_workers=workers)
-            indices = [round(row[0]) for batch in found[0] for row in batch]
+            streams = train(drapps.torch.DataLoader, dataset, num_workers=workers, **options)
+            assert streams == train(data.DataLoader, dataset, num_workers=workers)
+            indices = [round(row[0]) for batch in streams[0] for row in batch]
             line = json.dumps([distributed.get_rank(), indices]) + "\\n"
             os.write(1, line.encode())  # whole, beside those of the other ranks
     distributed.destroy_process_group()

@@ -46,8 +46,8 @@ class Sides:
 
     def compare(self, texts: Sequence[str], **options: Any) -> int:
         """Fails at the first text whose ids differ; returns how many bytes were compared."""
-        found, wanted = self.ids(texts, **options), self.stock.ids(texts)
-        for text, mine, theirs in zip(texts, found, wanted, strict=True):
+        rows, wanted = self.ids(texts, **options), self.stock.ids(texts)
+        for text, mine, theirs in zip(texts, rows, wanted, strict=True):
             if mine != theirs:
                 pytest.fail(self._difference(text))
         return sum(len(text.encode()) for text in texts)
@@ -101,10 +101,10 @@ class _Tiktoken:
 
 def encoded(tokenizer: Any, texts: Sequence[str | bytes], **options: Any) -> Ids:
     """The ids of texts in a batch, text by text."""
-    found = tokenizer.encode_batch(list(texts), **options)
-    assert (found.ids.dtype, found.offsets.dtype) == (np.int32, np.int64)
-    assert len(found.offsets) == len(texts) + 1
-    return [found.ids[begin:end].tolist() for begin, end in pairwise(found.offsets)]
+    batch = tokenizer.encode_batch(list(texts), **options)
+    assert (batch.ids.dtype, batch.offsets.dtype) == (np.int32, np.int64)
+    assert len(batch.offsets) == len(texts) + 1
+    return [batch.ids[begin:end].tolist() for begin, end in pairwise(batch.offsets)]
 
 
 def ours(source: Any) -> Any:

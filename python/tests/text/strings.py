@@ -56,10 +56,10 @@ def code_points() -> str:
 @cache
 def classes() -> dict[str, str]:
     """Code points by category, and those that patterns treat as others of their category."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    categories: defaultdict[str, list[str]] = defaultdict(list)
     for letter in code_points():
-        found[unicodedata.category(letter)].append(letter)
-    return {name: "".join(letters) for name, letters in sorted(found.items())} | {
+        categories[unicodedata.category(letter)].append(letter)
+    return {name: "".join(letters) for name, letters in sorted(categories.items())} | {
         "spaces": SPACES,
         "joiners": JOINERS,
         "folded": FOLDED,

@@ -26,9 +26,9 @@ def small() -> Path:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    found = drapps.tokenizer(small())
-    assert found.native
-    return found
+    codec = drapps.tokenizer(small())
+    assert codec.native
+    return codec
 
 
 def lists(encoded: Any) -> list[list[int]]:
@@ -119,5 +119,5 @@ def test_another_process_needs_no_file(method, tmp_path):
     path.unlink()
     assert pickle.loads(pickle.dumps(tokenizer)).encode_batch(TEXTS).ids.tolist() == wanted
     with multiprocessing.get_context(method).Pool(1) as pool:
-        found = pool.apply_async(tokenizer.encode_batch, (TEXTS, 2)).get(timeout=300)
-    assert found.ids.tolist() == wanted
+        batch = pool.apply_async(tokenizer.encode_batch, (TEXTS, 2)).get(timeout=300)
+    assert batch.ids.tolist() == wanted

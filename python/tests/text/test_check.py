@@ -36,7 +36,7 @@ def test_what_is_exact_is_said(capsys, tmp_path):
     (tmp_path / "in/text").write_bytes(b"some text\xff")
     status, facts, _ = answer(capsys, str(small()), "--text", str(tmp_path))
     assert (status, facts["native"], facts["exact"]) == (0, True, True)
-    kinds = {each["name"]: each for each in facts["found"]}
+    kinds = {each["name"]: each for each in facts["kinds"]}
     assert list(kinds) == [
         "tokens of the vocabulary", "characters", "strings by chance", "your text",
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def test_what_differs_is_shortened_and_fails(capsys, monkeypatch):
     status, facts, error = answer(capsys, str(small()))
     assert (status, facts["native"], facts["exact"]) == (1, True, False)
     assert "is not exact here" in error
-    assert {each["name"]: each["differ"] for each in facts["found"]}["characters"] == "\u20ac"
+    assert {each["name"]: each["differ"] for each in facts["kinds"]}["characters"] == "\u20ac"
 
 
 def test_what_is_refused_is_said_and_fails(capsys, tmp_path):
@@ -65,7 +65,7 @@ def test_what_is_refused_is_said_and_fails(capsys, tmp_path):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(described), encoding="utf-8")
     status, facts, error = answer(capsys, str(path))
-    assert (status, facts["native"], facts["found"]) == (1, False, [])
+    assert (status, facts["native"], facts["kinds"]) == (1, False, [])
     assert facts["reason"] == "the normalizer Lowercase"
     assert "the normalizer Lowercase" in error
 

@@ -92,11 +92,11 @@ def pair_of(post: str, pattern: str = "llama3", **top: Any) -> tuple[Any, Any]:
 def outcome(tokenizer: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """What a call comes to: its columns, or the kind of its error."""
     try:
-        found = tokenizer(*args, **named)
+        encoding = tokenizer(*args, **named)
     except BaseException as error:  # PyO3's panics are no Exception
         return type(error).__name__
-    assert isinstance(found, transformers.BatchEncoding)
-    return {name: (type(column), plain(column)) for name, column in found.items()}
+    assert isinstance(encoding, transformers.BatchEncoding)
+    return {name: (type(column), plain(column)) for name, column in encoding.items()}
 
 
 def plain(column: Any) -> Any:
@@ -177,15 +177,15 @@ def test_calls_are_the_originals_under_a_normal_form(form):
 def test_calls_do_not_reach_the_original(monkeypatch):
     _, ours = pair_of("a begin")
     monkeypatch.setattr(FastTokenizer, "_stock_plus", None)
-    found = ours(
+    encoding = ours(
         TEXTS, TEXTS[::-1], truncation=True, max_length=8, stride=1, padding="max_length",
         return_overflowing_tokens=True, return_offsets_mapping=True, return_length=True,
         return_special_tokens_mask=True, return_tensors="np",
     )  # fmt: skip
     assert (
-        found["input_ids"].shape
-        == found["attention_mask"].shape
-        == found["offset_mapping"].shape[:2]
+        encoding["input_ids"].shape
+        == encoding["attention_mask"].shape
+        == encoding["offset_mapping"].shape[:2]
     )
     assert ours.encode(TEXTS[3], add_special_tokens=False) == ours(TEXTS[3])["input_ids"][1:]
     assert ours.encode_batch(TEXTS, 2)[3].tolist() == ours(TEXTS[3])["input_ids"]
@@ -227,13 +227,13 @@ def test_arguments_that_are_not_known_reach_the_original():
 
 def test_encodings_are_there_for_who_asks():
     stock, ours = pair_of("a begin")
-    wanted, found = stock(TEXTS[3:5], TEXTS[:2]), ours(TEXTS[3:5], TEXTS[:2])
-    assert found.is_fast
-    assert found.word_ids(1) == wanted.word_ids(1)
-    assert found.tokens(0) == wanted.tokens(0)
-    assert found.char_to_token(0, 3) == wanted.char_to_token(0, 3)
-    assert found.n_sequences == wanted.n_sequences == 2
-    assert pickle.loads(pickle.dumps(found)).data == wanted.data
+    wanted, encoding = stock(TEXTS[3:5], TEXTS[:2]), ours(TEXTS[3:5], TEXTS[:2])
+    assert encoding.is_fast
+    assert encoding.word_ids(1) == wanted.word_ids(1)
+    assert encoding.tokens(0) == wanted.tokens(0)
+    assert encoding.char_to_token(0, 3) == wanted.char_to_token(0, 3)
+    assert encoding.n_sequences == wanted.n_sequences == 2
+    assert pickle.loads(pickle.dumps(encoding)).data == wanted.data
 
 
 def test_tokens_that_are_added_later_are_found():
@@ -301,10 +301,10 @@ def test_another_process_gives_the_same_rows(method):
     wanted = stock(TEXTS, padding=True, return_offsets_mapping=True).data
     ours(TEXTS)
     with multiprocessing.get_context(method).Pool(1) as pool:
-        found = pool.apply_async(
+        encoding = pool.apply_async(
             ours, (TEXTS,), {"padding": True, "return_offsets_mapping": True}
         ).get(timeout=300)
-    assert found.data == wanted
+    assert encoding.data == wanted
 
 
 def test_copies_answer_natively():

@@ -48,12 +48,12 @@ def test_bytes_by_chance_in_a_file_are_refused_or_left_or_right(tmp_path):
             damaged[draws.randrange(len(damaged))] = draws.randrange(256)
         path.write_bytes(damaged)
         try:
-            found = drapps.tokenizer(path)
+            codec = drapps.tokenizer(path)
         except drapps.PipelineError:
             continue
-        if found.native:  # then the oracle reads it too, and has the same ids
+        if codec.native:  # then the oracle reads it too, and has the same ids
             stock = tokenizers.Tokenizer.from_file(str(path))
-            assert found.encode("the text, 12 of it") == stock.encode("the text, 12 of it").ids
+            assert codec.encode("the text, 12 of it") == stock.encode("the text, 12 of it").ids
 
 
 def test_a_file_too_large_is_not_read(tmp_path):
@@ -83,10 +83,10 @@ def test_merges_in_a_circle_end():
         "merges": [["aa", "a"], ["a", "aa"], ["aa", "aa"], ["a", "a"]],
     }
     stock = tokenizers.Tokenizer.from_str(json.dumps(file))
-    found = ours(stock)
-    assert found.native
+    codec = ours(stock)
+    assert codec.native
     for size in (1, 2, 3, 5, 100, 3000):
-        assert found.encode("a" * size) == stock.encode("a" * size).ids
+        assert codec.encode("a" * size) == stock.encode("a" * size).ids
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, 1.5, "x", None])
@@ -96,12 +96,12 @@ def test_ids_that_none_can_be_are_named(number, tmp_path):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(file))
     try:
-        found = drapps.tokenizer(path)
+        codec = drapps.tokenizer(path)
     except drapps.PipelineError as error:
         assert "zzz" in str(error) or "cannot read it either" in str(error)
     else:
-        assert not found.native
-        assert str(number) in found.reason
+        assert not codec.native
+        assert str(number) in codec.reason
 
 
 @pytest.mark.parametrize("name", hostile.INPUTS)
@@ -125,29 +125,29 @@ def test_sixteen_megabytes_of_them_end(name, pattern):
 
 @pytest.mark.parametrize("form", ["NFC", "NFKD"])
 def test_a_text_of_marks_is_normalised_in_time(form):
-    found = ours(tokenizers.Tokenizer.from_str(json.dumps(described(normalizer={"type": form}))))
-    assert found.native
+    codec = ours(tokenizers.Tokenizer.from_str(json.dumps(described(normalizer={"type": form}))))
+    assert codec.native
     text = "".join(random.Random(5).choices("\u0301\u0316\u0327\u0345\u05b0", k=MB // 2))
     normal = getattr(tokenizers.normalizers, form)()
-    assert found.decode(found.encode(text)) == normal.normalize_str(text)
+    assert codec.decode(codec.encode(text)) == normal.normalize_str(text)
 
 
 @pytest.mark.parametrize("native", [True, False])
 def test_a_stream_gives_what_decode_gives(native):
     file = described(normalizer=None if native else {"type": "Lowercase"})
-    found = ours(tokenizers.Tokenizer.from_str(json.dumps(file)))
-    assert found.native == native
+    codec = ours(tokenizers.Tokenizer.from_str(json.dumps(file)))
+    assert codec.native == native
     text = "caf\u00e9 \U0001f468\u200d\U0001f469 \u4e2d\u6587<|endoftext|> end"
-    ids = [*found.encode(text), found.encode("\u4e2d")[0]]  # ends within a character
-    stream = found.stream()
+    ids = [*codec.encode(text), codec.encode("\u4e2d")[0]]  # ends within a character
+    stream = codec.stream()
     for _ in range(2):
         pieces = [stream.add(number) for number in ids] + [stream.end()]
-        assert "".join(pieces) == found.decode(ids)
+        assert "".join(pieces) == codec.decode(ids)
         assert pieces[-1] == "\ufffd"
         assert len([piece for piece in pieces if piece]) > 5
-    assert stream.add(np.array(ids[:3])) + stream.end() == found.decode(ids[:3])
-    kept = found.stream(skip_special_tokens=False)
-    assert kept.add(ids) + kept.end() == found.decode(ids, skip_special_tokens=False)
+    assert stream.add(np.array(ids[:3])) + stream.end() == codec.decode(ids[:3])
+    kept = codec.stream(skip_special_tokens=False)
+    assert kept.add(ids) + kept.end() == codec.decode(ids, skip_special_tokens=False)
 
 
 def test_a_stream_of_tiktoken_says_which_id_is_none():
@@ -158,6 +158,6 @@ def test_a_stream_of_tiktoken_says_which_id_is_none():
 
 
 def test_texts_by_chance_come_back_from_bytes():
-    found = drapps.tokenizer(small())
+    codec = drapps.tokenizer(small())
     for text in strings.drawn(seed=17, count=100):
-        assert found.decode(found.encode(text), False) == text
+        assert codec.decode(codec.encode(text), False) == text

@@ -27,9 +27,9 @@ def pair_of(form: str) -> tuple[Any, Any]:
     """The oracle's normalizer, and a tokenizer of ours that has it."""
     file = json.loads(vocabularies.trained("gpt2", 1000, own_text()).read_text("utf-8"))
     file |= {"normalizer": {"type": form}, "added_tokens": []}
-    found = ours(tokenizers.Tokenizer.from_str(json.dumps(file)))
-    assert found.native, found.reason
-    return getattr(tokenizers.normalizers, form)(), found
+    tokenizer = ours(tokenizers.Tokenizer.from_str(json.dumps(file)))
+    assert tokenizer.native, tokenizer.reason
+    return getattr(tokenizers.normalizers, form)(), tokenizer
 
 
 def compare(form: str, texts: list[str]) -> None:

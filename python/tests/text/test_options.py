@@ -154,6 +154,6 @@ def test_ids_are_the_oracles_under_every_option(name, tmp_path):
 
 
 def test_dropout_is_refused_and_said(tmp_path):
-    found = ours(changed(model(dropout=0.5), tmp_path).source())
-    assert not found.native
-    assert "dropout" in found.reason
+    tokenizer = ours(changed(model(dropout=0.5), tmp_path).source())
+    assert not tokenizer.native
+    assert "dropout" in tokenizer.reason

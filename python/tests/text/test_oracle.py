@@ -32,10 +32,10 @@ def own_text() -> Path:
     file = vocabularies.PLACE / "own.txt"
     if not file.is_file():
         kinds = ("*.md", "docs/**/*.md", "src/**/*.h", "python/drapps/**/*.py")
-        found = (each.read_text("utf-8") for kind in kinds for each in sorted(ROOT.glob(kind)))
+        texts = (each.read_text("utf-8") for kind in kinds for each in sorted(ROOT.glob(kind)))
         file.parent.mkdir(parents=True, exist_ok=True)
         new = file.with_suffix(".part")
-        new.write_text("\0".join(found), encoding="utf-8")
+        new.write_text("\0".join(texts), encoding="utf-8")
         new.replace(file)
     return file
 
@@ -46,8 +46,8 @@ def mixed_text() -> Path:
     if not file.is_file():
         parts = []
         for name in corpora.CORPORA:
-            found = corpora.ensure(name).read_bytes()[: 3 * MB]
-            parts.append(found.decode("utf-8", "ignore"))
+            content = corpora.ensure(name).read_bytes()[: 3 * MB]
+            parts.append(content.decode("utf-8", "ignore"))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("\0".join(parts), encoding="utf-8")
     return file
@@ -119,7 +119,7 @@ def sides() -> Iterator[dict[str, Sides]]:
     yield {}
 
 
-def made(subject: Subject, sides: dict[str, Sides]) -> Sides:
+def sides_of(subject: Subject, sides: dict[str, Sides]) -> Sides:
     ours_is_there()
     if subject.name not in sides:
         sides[subject.name] = Sides(subject)
@@ -137,46 +137,46 @@ def ours_is_there() -> None:
 @pytest.mark.parametrize("subject", FULL, ids=str)
 def test_own_text(subject, sides):
     texts = own(subject, sides)
-    assert made(subject, sides).compare(texts) > 200_000
+    assert sides_of(subject, sides).compare(texts) > 200_000
 
 
 def own(subject, sides):
     """Every fifth file of the project's own text, which a vocabulary was trained on."""
-    made(subject, sides)
+    sides_of(subject, sides)
     return own_text().read_text("utf-8").split("\0")[::5]
 
 
 @pytest.mark.parametrize("subject", FULL, ids=str)
 def test_generated_strings(subject, sides):
-    both = made(subject, sides)
+    both = sides_of(subject, sides)
     assert both.compare([*INSIDE, *strings.drawn(seed=len(subject.name), count=2000)]) > 100_000
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("subject", [*QUICK, *CUTTING, *LARGE], ids=str)
 def test_a_hundred_thousand_generated_strings(subject, sides):
-    both = made(subject, sides)
-    found = strings.drawn(seed=1000 + len(subject.name), count=100_000)
-    while batch := list(islice(found, 5000)):
+    both = sides_of(subject, sides)
+    texts = strings.drawn(seed=1000 + len(subject.name), count=100_000)
+    while batch := list(islice(texts, 5000)):
         both.compare(batch)
 
 
 @pytest.mark.parametrize("subject", CUTTING, ids=str)
 def test_each_class_of_code_points_in_each_neighbourhood(subject, sides):
     letters = strings.samples(per_class=6)
-    assert made(subject, sides).compare(list(strings.neighbourhoods(letters, 1))) > 10_000
-    made(subject, sides).compare(list(strings.drawn(seed=3, count=1000)))
+    assert sides_of(subject, sides).compare(list(strings.neighbourhoods(letters, 1))) > 10_000
+    sides_of(subject, sides).compare(list(strings.drawn(seed=3, count=1000)))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("subject", CUTTING, ids=str)
 def test_each_code_point_in_its_neighbourhoods(subject, sides):
-    both = made(subject, sides)
-    found = chain(
+    both = sides_of(subject, sides)
+    texts = chain(
         strings.neighbourhoods(strings.code_points(), 256, strings.FEW_CONTEXTS),
         strings.neighbourhoods(strings.samples(per_class=200), 16),
     )
-    while batch := list(islice(found, 1000)):
+    while batch := list(islice(texts, 1000)):
         both.compare(batch)
 
 
@@ -190,7 +190,7 @@ def test_real_text(subject, corpus, sides):
         size += len(document)
         if size >= 3 * MB:
             break
-    assert made(subject, sides).compare(texts) > MB // 2
+    assert sides_of(subject, sides).compare(texts) > MB // 2
 
 
 @pytest.mark.full
@@ -203,14 +203,14 @@ def test_twelve_languages_have_three_megabytes():
 @pytest.mark.parametrize("size", [4096, pytest.param(hostile.SIZES[0], marks=pytest.mark.full)])
 @pytest.mark.parametrize("subject", FULL, ids=str)
 def test_hostile_inputs(subject, size, sides):
-    both = made(subject, sides)
-    found = (hostile.make(name, size).decode("utf-8", "replace") for name in hostile.INPUTS)
-    both.compare(list(found))
+    both = sides_of(subject, sides)
+    texts = (hostile.make(name, size).decode("utf-8", "replace") for name in hostile.INPUTS)
+    both.compare(list(texts))
 
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_what_a_tokenizer_has_met_before_changes_nothing(subject, sides):
-    both, texts = made(subject, sides), list(strings.drawn(seed=6, count=300))
+    both, texts = sides_of(subject, sides), list(strings.drawn(seed=6, count=300))
     fresh = Sides(subject)
     first = fresh.ids(texts)
     assert fresh.ids(texts[::-1])[::-1] == fresh.ids(texts) == first == both.ids(texts)
@@ -220,13 +220,13 @@ def test_what_a_tokenizer_has_met_before_changes_nothing(subject, sides):
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_any_number_of_threads_gives_the_same_ids(subject, threads, sides):
     texts = [*own(subject, sides)[:20], *INSIDE, *strings.drawn(seed=7, count=200)]
-    made(subject, sides).compare(texts, threads=threads)
+    sides_of(subject, sides).compare(texts, threads=threads)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("subject", [QUICK[0], QUICK[-2]], ids=str)
 def test_another_process_gives_the_same_ids(subject, method, sides):
-    both, texts = made(subject, sides), list(strings.drawn(seed=12, count=100))
+    both, texts = sides_of(subject, sides), list(strings.drawn(seed=12, count=100))
     wanted = both.ids(texts, threads=2)
     with multiprocessing.get_context(method).Pool(1) as pool:
         assert pool.apply_async(encoded, (both.ours, texts)).get(timeout=300) == wanted
@@ -234,14 +234,14 @@ def test_another_process_gives_the_same_ids(subject, method, sides):
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_a_text_has_the_same_ids_alone_as_in_a_batch(subject, sides):
-    both = made(subject, sides)
+    both = sides_of(subject, sides)
     texts = [*INSIDE, *strings.drawn(seed=8, count=200)]
     assert [list(both.ours.encode(text)) for text in texts] == both.ids(texts)
 
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_bytes_have_the_ids_of_what_they_decode_to(subject, sides):
-    both = made(subject, sides)
+    both = sides_of(subject, sides)
     texts = [text.encode() for text in strings.drawn(seed=9, count=200)]
     broken = [
         text[1:-1] + b"\xff\xc0\x80\xed\xa0\x80 \xf4\x90\x80\x80" + text[:2] for text in texts
@@ -252,7 +252,7 @@ def test_bytes_have_the_ids_of_what_they_decode_to(subject, sides):
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_lone_surrogates_are_replacement_characters(subject, sides):
-    both = made(subject, sides)
+    both = sides_of(subject, sides)
     texts = ["\ud800", "a\udfff b", "\udc00\ud800 x", "\u4e2d\ud83d!"]
     replaced = ["".join("\ufffd" if "\ud800" <= c < "\ue000" else c for c in t) for t in texts]
     assert both.ids(texts) == both.stock.ids(replaced)
@@ -260,7 +260,7 @@ def test_lone_surrogates_are_replacement_characters(subject, sides):
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_ids_decode_to_what_the_oracle_decodes_them_to(subject, sides):
-    both = made(subject, sides)
+    both = sides_of(subject, sides)
     for ids in both.stock.ids([*own(subject, sides)[:5], *strings.drawn(seed=10, count=200)]):
         assert both.ours.decode(ids) == both.stock.decode(ids)
         assert both.ours.decode(ids[1::2]) == both.stock.decode(ids[1::2])  # no whole characters
@@ -268,7 +268,7 @@ def test_ids_decode_to_what_the_oracle_decodes_them_to(subject, sides):
 
 @pytest.mark.parametrize("subject", [*QUICK, *CUTTING], ids=str)
 def test_strings_that_hypothesis_finds(subject, sides):
-    both = made(subject, sides)
+    both = sides_of(subject, sides)
 
     @settings(max_examples=40, deadline=None, database=None)
     @given(st.lists(st.text(), max_size=5))
@@ -280,7 +280,7 @@ def test_strings_that_hypothesis_finds(subject, sides):
 
 @pytest.mark.parametrize("allowed", ["all", {"<|endoftext|>"}, {"<|fim_prefix|>", "none"}, set()])
 def test_special_tokens_of_tiktoken_are_found_where_they_are_allowed(allowed, sides):
-    both = made(real_encoding("cl100k"), sides)
+    both = sides_of(real_encoding("cl100k"), sides)
     tokens = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|endofprompt|>", "<|endof"]
     around = list(strings.drawn(seed=13, count=100))
     texts = [

@@ -34,34 +34,34 @@ def version(monkeypatch, tmp_path):
     oracles.difference.cache_clear()
 
 
-def made() -> Any:
+def make_tokenizer() -> Any:
     return drapps.tokenizer(vocabularies.trained("gpt2", 1000, own_text()))
 
 
 def test_a_known_version_is_not_swept(version):
     swept = version(oracles.SWEPT["tokenizers"])
-    assert made().native
-    assert made().oracle == f"tokenizers {oracles.SWEPT['tokenizers']}"
+    assert make_tokenizer().native
+    assert make_tokenizer().oracle == f"tokenizers {oracles.SWEPT['tokenizers']}"
     assert swept == []
 
 
 def test_another_version_is_swept_once(version):
     swept = version("99.0", oracles.DIGESTS["tokenizers"])
-    assert made().native
+    assert make_tokenizer().native
     oracles.difference.cache_clear()  # as in another process
-    assert made().native
+    assert make_tokenizer().native
     assert swept == ["tokenizers"]
-    assert made().oracle == "tokenizers 99.0, which was swept here"
+    assert make_tokenizer().oracle == "tokenizers 99.0, which was swept here"
     version("99.1", oracles.DIGESTS["tokenizers"])
-    assert made().native
+    assert make_tokenizer().native
     assert swept == ["tokenizers"] * 2
 
 
 def test_other_unicode_is_left_to_the_library(version):
     version("99.0", "another")
-    found = made()
-    assert not found.native
-    assert found.reason.startswith("the Unicode of tokenizers 99.0, which is not that of ")
+    tokenizer = make_tokenizer()
+    assert not tokenizer.native
+    assert tokenizer.reason.startswith("the Unicode of tokenizers 99.0, which is not that of ")
     assert drapps.tokenizer(vocabularies.real_encoding("cl100k")).reason.startswith(
         "the Unicode of tiktoken 99.0"
     )
@@ -69,20 +69,20 @@ def test_other_unicode_is_left_to_the_library(version):
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(vocabularies.trained("gpt2", 1000, own_text()))
     )
-    assert drapps.tokenizer(fast).reason == found.reason
+    assert drapps.tokenizer(fast).reason == tokenizer.reason
 
 
 def test_a_cache_folder_that_cannot_be_written_is_done_without(version, monkeypatch):
     swept = version("99.0", oracles.DIGESTS["tokenizers"])
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nothing")
-    assert made().native
+    assert make_tokenizer().native
     assert swept == ["tokenizers"]
 
 
 def test_without_a_library_the_tables_serve(version):
     swept = version("")
-    assert made().native
-    assert made().oracle.endswith(", as none is installed")
+    assert make_tokenizer().native
+    assert make_tokenizer().oracle.endswith(", as none is installed")
     assert swept == []
 
 

@@ -7,28 +7,28 @@ from python.tests.text import strings
 
 
 def test_generated_strings_have_every_category_and_depend_on_their_seed_alone():
-    found = list(strings.drawn(seed=1, count=4000))
-    letters = set("".join(found))
+    texts = list(strings.drawn(seed=1, count=4000))
+    letters = set("".join(texts))
     categories = {unicodedata.category(letter) for letter in letters}
     assert categories == {unicodedata.category(c) for c in strings.code_points()}
     assert letters >= {*strings.SPACES, *strings.JOINERS, "\0"}
-    assert "" in found
-    assert max(map(len, found)) > 1000
-    assert list(strings.drawn(seed=1, count=4000)) == found
-    assert list(strings.drawn(seed=2, count=10)) != found[:10]
+    assert "" in texts
+    assert max(map(len, texts)) > 1000
+    assert list(strings.drawn(seed=1, count=4000)) == texts
+    assert list(strings.drawn(seed=2, count=10)) != texts[:10]
 
 
 def test_each_letter_comes_in_each_context():
-    found = list(strings.neighbourhoods("xyz", 2))
-    assert len(found) == 2 * len(strings.CONTEXTS)
-    assert found[:2] == ["x\ny", "z"]
-    assert any("\u4e2dx\u6587\n\u4e2dy\u6587" in each for each in found)
+    texts = list(strings.neighbourhoods("xyz", 2))
+    assert len(texts) == 2 * len(strings.CONTEXTS)
+    assert texts[:2] == ["x\ny", "z"]
+    assert any("\u4e2dx\u6587\n\u4e2dy\u6587" in each for each in texts)
 
 
 def test_samples_have_the_ends_of_every_class():
-    found = set(strings.samples(3))
-    assert found >= {letters[0] for letters in strings.classes().values()}
-    assert found >= {letters[-1] for letters in strings.classes().values()}
+    samples = set(strings.samples(3))
+    assert samples >= {letters[0] for letters in strings.classes().values()}
+    assert samples >= {letters[-1] for letters in strings.classes().values()}
 
 
 def test_what_differs_is_shortened():

@@ -28,22 +28,22 @@ def tokenizer_json() -> str:
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
-    made = tokenizers.Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    codec = tokenizers.Tokenizer(models.BPE())
+    codec.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    codec.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=320,
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         special_tokens=["<pad>", "<mask>", "<s>", "</s>"],
     )
-    made.train_from_iterator(PIECES, trainer)
-    made.post_processor = processors.TemplateProcessing(
+    codec.train_from_iterator(PIECES, trainer)
+    codec.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> $B:1 </s>:1",
         special_tokens=[("<s>", 2), ("</s>", 3)],
     )
-    return str(made.to_str())
+    return str(codec.to_str())
 
 
 def tokenizer(**settings: Any) -> Any:
@@ -75,24 +75,24 @@ def table(seed: int = 1, count: int = 60) -> Any:
     )
 
 
-def tokenised(made: Any, rows: Any, **options: Any) -> Any:
+def tokenised(call: Any, rows: Any, **options: Any) -> Any:
     """The table with its texts as columns of numbers."""
     return datasets.Dataset.from_dict(
-        {**made(rows["text"][:], **options), **{each: rows[each][:] for each in ("label", "score")}}
+        {**call(rows["text"][:], **options), **{each: rows[each][:] for each in ("label", "score")}}
     )
 
 
 def loaders(dataset: Any, collate_fn: Any, **options: Any) -> tuple[Any, Any]:
     """Ours and the stock one, whose shuffles draw alike."""
-    made = []
+    pair = []
     for kind in (drapps.torch.DataLoader, torch.utils.data.DataLoader):
         given = {"batch_size": 7, "shuffle": True, **options}
         if given["shuffle"]:
             given["generator"] = torch.Generator().manual_seed(5)
         if kind is not drapps.torch.DataLoader:
             given = {name: value for name, value in given.items() if name not in _OURS}
-        made.append(kind(dataset, collate_fn=collate_fn, **given))
-    return made[0], made[1]
+        pair.append(kind(dataset, collate_fn=collate_fn, **given))
+    return pair[0], pair[1]
 
 
 def batches(loader: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -124,9 +124,9 @@ def outcome(act: Callable[[], Any]) -> Any:
 
 def masked_loader(workers: int = 0, **options: Any) -> Any:
     """A loader whose masks show whether a state was kept."""
-    made = tokenizer()
-    rows = table(8).with_transform(drapps.Tokenise(made, truncation=True, max_length=20))
-    collate_fn = transformers.DataCollatorForLanguageModeling(made)
+    codec = tokenizer()
+    rows = table(8).with_transform(drapps.Tokenise(codec, truncation=True, max_length=20))
+    collate_fn = transformers.DataCollatorForLanguageModeling(codec)
     options |= {"shuffle": True, "collate_fn": collate_fn, "num_workers": workers}
     return drapps.torch.DataLoader(rows, 7, **options)
 

@@ -40,10 +40,10 @@ SIDES = ("right", "left")
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("given", ["live", "columns", "torch", "chosen"])
 def test_padded_batches(monkeypatch, side, given):
-    made = tokenizer(padding_side=side)
+    codec = tokenizer(padding_side=side)
     rows = tables.table()
-    live = rows.with_transform(Tokenise(made, truncation=True, max_length=40, keep=["label"]))
-    columns = tables.tokenised(made, rows, truncation=True, max_length=40)
+    live = rows.with_transform(Tokenise(codec, truncation=True, max_length=40, keep=["label"]))
+    columns = tables.tokenised(codec, rows, truncation=True, max_length=40)
     dataset = {
         "live": live,
         "columns": columns,
@@ -51,36 +51,36 @@ def test_padded_batches(monkeypatch, side, given):
         "chosen": columns.select(range(3, 50)).shuffle(seed=2).with_format("torch"),
     }[given]
     for options in PADDINGS:
-        collate_fn = DataCollatorWithPadding(made, **options)
+        collate_fn = DataCollatorWithPadding(codec, **options)
         ours, stock = loaders(dataset, collate_fn, num_workers=len(options) % 3)
         assert_same(batches(ours, monkeypatch), list(stock))
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_calls_of_a_tokenizer(monkeypatch, side):
-    made = tokenizer(truncation_side=side, model_input_names=["input_ids", "token_type_ids"])
+    codec = tokenizer(truncation_side=side, model_input_names=["input_ids", "token_type_ids"])
     rows = tables.table(3)
     for tokenise in (
-        Tokenise(made, truncation=True, max_length=9, return_special_tokens_mask=True),
-        Tokenise(made, pair="other", truncation=True, max_length=12, return_token_type_ids=True),
-        Tokenise(made, "other", "text", truncation="only_second", max_length=200, keep=["score"]),
-        Tokenise(made, "other", add_special_tokens=False, padding=True, keep=["label", "good"]),
-        Tokenise(drapps.tokenizer(made), padding="max_length", truncation=True, max_length=16),
+        Tokenise(codec, truncation=True, max_length=9, return_special_tokens_mask=True),
+        Tokenise(codec, pair="other", truncation=True, max_length=12, return_token_type_ids=True),
+        Tokenise(codec, "other", "text", truncation="only_second", max_length=200, keep=["score"]),
+        Tokenise(codec, "other", add_special_tokens=False, padding=True, keep=["label", "good"]),
+        Tokenise(drapps.tokenizer(codec), padding="max_length", truncation=True, max_length=16),
     ):
-        ours, stock = loaders(rows.with_transform(tokenise), DataCollatorWithPadding(made))
+        ours, stock = loaders(rows.with_transform(tokenise), DataCollatorWithPadding(codec))
         assert_same(batches(ours, monkeypatch), list(stock))
 
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("kind", ["pt", "np"])
 def test_causal_labels(monkeypatch, side, kind):
-    made = tokenizer(padding_side=side)
+    codec = tokenizer(padding_side=side)
     rows = tables.table(4)
-    columns = tables.tokenised(made, rows, return_special_tokens_mask=True)
-    live = rows.with_transform(Tokenise(made, keep=["label"]))
+    columns = tables.tokenised(codec, rows, return_special_tokens_mask=True)
+    live = rows.with_transform(Tokenise(codec, keep=["label"]))
     for dataset in (columns, columns.with_format("torch"), live):
         collate_fn = DataCollatorForLanguageModeling(
-            made, mlm=False, pad_to_multiple_of=4, return_tensors=kind
+            codec, mlm=False, pad_to_multiple_of=4, return_tensors=kind
         )
         ours, stock = loaders(dataset, collate_fn, batch_size=5, drop_last=True)
         assert_same(batches(ours, monkeypatch), list(stock))
@@ -98,10 +98,10 @@ Shifting.prepare_decoder_input_ids_from_labels.__module__ = "transformers.models
 
 @pytest.mark.parametrize("side", SIDES)
 def test_sequences_to_sequences(monkeypatch, side):
-    made = tokenizer(padding_side=side)
+    codec = tokenizer(padding_side=side)
     rows = tables.table(5)
-    columns = tables.tokenised(made, rows, truncation=True, max_length=30).remove_columns("label")
-    labels = [ids[: i % 9] for i, ids in enumerate(made(rows["other"][:])["input_ids"])]
+    columns = tables.tokenised(codec, rows, truncation=True, max_length=30).remove_columns("label")
+    labels = [ids[: i % 9] for i, ids in enumerate(codec(rows["other"][:])["input_ids"])]
     pairs = columns.add_column("labels", labels)
     for dataset in (pairs, pairs.with_format("torch"), columns.remove_columns("score")):
         for options in (
@@ -109,18 +109,18 @@ def test_sequences_to_sequences(monkeypatch, side):
             {"pad_to_multiple_of": 8, "label_pad_token_id": -1, "return_tensors": "np"},
             {"padding": "max_length", "max_length": 33, "model": Shifting()},
         ):
-            collate_fn = DataCollatorForSeq2Seq(made, **options)
+            collate_fn = DataCollatorForSeq2Seq(codec, **options)
             ours, stock = loaders(dataset, collate_fn)
             assert_same(batches(ours, monkeypatch), list(stock))
 
 
 def test_flattened_batches(monkeypatch):
-    made = tokenizer()
+    codec = tokenizer()
     rows = tables.table(6)
-    columns = tables.tokenised(made, rows)  # texts among whose columns those not asked for stay
+    columns = tables.tokenised(codec, rows)  # texts among whose columns those not asked for stay
     beside = columns.add_column("text", rows["text"][:])
     labels = columns.add_column("labels", [ids[::-1] for ids in columns["input_ids"]])
-    live = rows.with_transform(Tokenise(made))
+    live = rows.with_transform(Tokenise(codec))
     for dataset in (beside, labels, labels.with_format("torch"), live):
         for options in (
             {},
@@ -133,9 +133,9 @@ def test_flattened_batches(monkeypatch):
 
 
 def test_rows_of_equal_length(monkeypatch):
-    made = tokenizer()
+    codec = tokenizer()
     rows = tables.table(7)
-    columns = tables.tokenised(made, rows, padding="max_length", truncation=True, max_length=8)
+    columns = tables.tokenised(codec, rows, padding="max_length", truncation=True, max_length=8)
     numbers = rows.remove_columns(["text", "other"])
     renamed = numbers.rename_column("label", "n")
     for dataset in (columns, columns.with_format("torch"), numbers, renamed):
@@ -156,12 +156,12 @@ def chunked(kind, ids, values):
 
 @pytest.mark.parametrize("values", [pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()])
 def test_types_and_chunks_of_arrow(monkeypatch, values):
-    made = tokenizer()
+    codec = tokenizer()
     ids = [list(range(5, 5 + i * 7 % 23)) for i in range(1, 40)]
     equal = [each[:1] + [9] * 4 for each in ids if each]
     kinds = [
-        (chunked(pa.list_, ids, values), DataCollatorWithPadding(made)),
-        (chunked(pa.large_list, ids, values), DataCollatorWithPadding(made)),
+        (chunked(pa.list_, ids, values), DataCollatorWithPadding(codec)),
+        (chunked(pa.large_list, ids, values), DataCollatorWithPadding(codec)),
         (chunked(lambda of: pa.list_(of, 5), equal, values), default_data_collator),
     ]
     for column, collate_fn in kinds:
@@ -179,14 +179,14 @@ def values(batch):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_tokenizers_as_collate_functions(monkeypatch, workers):
-    made = tokenizer()
+    codec = tokenizer()
     rows = tables.table(12).shuffle(seed=1)
     padded = {"padding": True, "truncation": True, "max_length": 24}
     for collate_fn in (
-        functools.partial(made, **padded, return_tensors="pt"),
-        functools.partial(made, **padded, return_tensors="np", return_offsets_mapping=True),
-        functools.partial(made, return_overflowing_tokens=True, **padded),
-        made,
+        functools.partial(codec, **padded, return_tensors="pt"),
+        functools.partial(codec, **padded, return_tensors="np", return_offsets_mapping=True),
+        functools.partial(codec, return_overflowing_tokens=True, **padded),
+        codec,
     ):
         for texts in (rows["text"], rows.with_format("torch")["other"], list(rows["text"])):
             ours, stock = loaders(texts, collate_fn, num_workers=workers)
@@ -203,17 +203,17 @@ def test_tokenizers_as_collate_functions(monkeypatch, workers):
 @pytest.mark.parametrize("seed", range(20))
 def test_random_tables(monkeypatch, seed):
     draws = np.random.default_rng(seed)
-    made = tokenizer(padding_side=SIDES[seed % 2], truncation_side=SIDES[seed // 2 % 2])
+    codec = tokenizer(padding_side=SIDES[seed % 2], truncation_side=SIDES[seed // 2 % 2])
     rows = tables.table(seed, int(draws.integers(1, 300)))
     options = {"truncation": True, "max_length": int(draws.integers(4, 90))}
     size = int(draws.integers(1, 33))
     for dataset in (
-        rows.with_transform(Tokenise(made, **options)),
-        tables.tokenised(made, rows, **options),
+        rows.with_transform(Tokenise(codec, **options)),
+        tables.tokenised(codec, rows, **options),
     ):
         for collate_fn in (
-            DataCollatorWithPadding(made, pad_to_multiple_of=int(draws.integers(1, 9))),
-            DataCollatorForLanguageModeling(made, mlm=False),
+            DataCollatorWithPadding(codec, pad_to_multiple_of=int(draws.integers(1, 9))),
+            DataCollatorForLanguageModeling(codec, mlm=False),
             DataCollatorWithFlattening(return_seq_idx=True, return_flash_attn_kwargs=True),
         ):
             ours, stock = loaders(dataset, collate_fn, batch_size=size, num_workers=seed % 3)

@@ -47,34 +47,34 @@ def reason(dataset: Any, collate_fn: Any, **options: Any) -> str:
 
 
 def test_collators():
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table())
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table())
     pad = DataCollatorWithPadding
-    assert "test_left_to_stock.Padding" in reason(rows, Padding(made))
+    assert "test_left_to_stock.Padding" in reason(rows, Padding(codec))
     assert "test_left_to_stock.upper" in reason(rows, upper)
     assert "<lambda>" in reason(rows, lambda features: features)
-    assert "TokenClassification" in reason(rows, DataCollatorForTokenClassification(made))
-    assert "return_tensors=None" in reason(rows, pad(made, return_tensors=None))
-    assert "pad_to_multiple_of=0" in reason(rows, pad(made, pad_to_multiple_of=0))
-    seeded = DataCollatorForLanguageModeling(made, seed=3)
+    assert "TokenClassification" in reason(rows, DataCollatorForTokenClassification(codec))
+    assert "return_tensors=None" in reason(rows, pad(codec, return_tensors=None))
+    assert "pad_to_multiple_of=0" in reason(rows, pad(codec, pad_to_multiple_of=0))
+    seeded = DataCollatorForLanguageModeling(codec, seed=3)
     assert "generator of its own" in reason(rows, seeded)
-    words = DataCollatorForLanguageModeling(made, whole_word_mask=True)
+    words = DataCollatorForLanguageModeling(codec, whole_word_mask=True)
     assert "offset_mapping" in reason(rows, words)
-    old = DataCollatorForLanguageModeling(made)
+    old = DataCollatorForLanguageModeling(codec)
     del old.whole_word_mask
     assert "no whole_word_mask in the installed version" in reason(rows, old)
-    own = pad(made)
+    own = pad(codec)
     own.more = 1
     assert "more of its own" in reason(rows, own)
-    patched = pad(made)
-    made.pad = functools.partial(made.pad)
+    patched = pad(codec)
+    codec.pad = functools.partial(codec.pad)
     assert "pad was replaced" in reason(rows, patched)
 
 
 def test_a_replaced_function_is_seen(monkeypatch):
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table())
-    collate_fn = DataCollatorWithPadding(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table())
+    collate_fn = DataCollatorWithPadding(codec)
     ours, _ = loaders(rows, collate_fn)
     assert ours.lifted()
 
@@ -97,30 +97,30 @@ def test_a_replaced_function_is_seen(monkeypatch):
 
 
 def test_datasets_and_transforms():
-    made = tokenizer()
+    codec = tokenizer()
     table = tables.table()
-    collate_fn = DataCollatorWithPadding(made)
-    partial = table.with_transform(functools.partial(made, truncation=True))
+    collate_fn = DataCollatorWithPadding(codec)
+    partial = table.with_transform(functools.partial(codec, truncation=True))
     assert "partial of" in reason(partial, collate_fn)
-    own = table.with_transform(lambda batch: made(batch["text"]))
+    own = table.with_transform(lambda batch: codec(batch["text"]))
     assert "<lambda>: give it drapps.Tokenise" in reason(own, collate_fn)
     assert "column 'text' holds texts" in reason(table, collate_fn)
-    assert "'numpy'" in reason(tables.tokenised(made, table).with_format("numpy"), collate_fn)
-    extended = Tokenise(made)
+    assert "'numpy'" in reason(tables.tokenised(codec, table).with_format("numpy"), collate_fn)
+    extended = Tokenise(codec)
     extended.__dict__["note"] = 1
     assert "note of its own" in reason(table.with_transform(extended), DataCollatorWithFlattening())
-    long = table.with_transform(Tokenise(made, return_overflowing_tokens=True))
+    long = table.with_transform(Tokenise(codec, return_overflowing_tokens=True))
     assert "return_overflowing_tokens" in reason(long, DataCollatorWithFlattening())
     assert "no column 'nothing'" in reason(
-        table.with_transform(Tokenise(made, "nothing")), collate_fn
+        table.with_transform(Tokenise(codec, "nothing")), collate_fn
     )
     streamed = drapps.torch.DataLoader(table.to_iterable_dataset(), 2, collate_fn=collate_fn)
     assert streamed.lifted().reasons == ("the dataset is iterable-style",)
     nested = datasets.Dataset.from_dict({"input_ids": [[[1]], [[2]]]})
     assert "holds list<" in reason(nested, collate_fn)
-    ids = tables.tokenised(made, table).remove_columns("input_ids")
+    ids = tables.tokenised(codec, table).remove_columns("input_ids")
     assert "no column 'input_ids'" in reason(ids, collate_fn)
-    lists = tables.tokenised(made, table, padding="max_length", truncation=True, max_length=5)
+    lists = tables.tokenised(codec, table, padding="max_length", truncation=True, max_length=5)
     assert "with_format('torch')" in reason(lists, None)
 
 
@@ -129,11 +129,11 @@ def test_tokenizers():
 
     table = tables.table()
     words = Tokenizer(models.WordLevel({"a": 0, "<pad>": 1}, unk_token="a"))
-    made = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>")
-    ours, stock = loaders(table.with_transform(Tokenise(made)), DataCollatorWithPadding(made))
+    codec = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>")
+    ours, stock = loaders(table.with_transform(Tokenise(codec)), DataCollatorWithPadding(codec))
     assert "no native form" in ours.lifted().reasons[0]
     assert_same(list(ours), list(stock))
-    call = functools.partial(made, padding=True, return_tensors="pt")
+    call = functools.partial(codec, padding=True, return_tensors="pt")
     assert "no native form" in reason(list(table["text"]), call)
     call = functools.partial(tokenizer(), padding=True, return_tensors="pt")
     assert "the dataset is builtins.tuple" in reason(tuple(table["text"]), call)
@@ -148,11 +148,11 @@ def test_tokenizers():
 
 
 def test_options_of_the_loader():
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table())
-    masks = DataCollatorForLanguageModeling(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table())
+    masks = DataCollatorForLanguageModeling(codec)
     assert "torch_order" in reason(rows, masks, torch_order=True, num_workers=1)
-    ours, stock = loaders(rows, DataCollatorWithPadding(made), torch_order=True, num_workers=1)
+    ours, stock = loaders(rows, DataCollatorWithPadding(codec), torch_order=True, num_workers=1)
     assert ours.lifted()
     assert_same(list(ours), list(stock))
     options = {"collate_fn": masks, "batch_size": 4}
@@ -174,7 +174,7 @@ def passes(loader: Any) -> list[Any]:
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_bad_samples_fail_as_stock_fails(workers):
-    made = tokenizer()
+    codec = tokenizer()
     ids = [[5, 6], [7], None, [8, 9], [5], [6, None], [], [4]]
     texts = ["a", None, "b", "c", "", "d", "e", "f"]
     numbers = [1, 2, 3, None, 5, 6, 7, 8]
@@ -182,18 +182,18 @@ def test_bad_samples_fail_as_stock_fails(workers):
     tokens = datasets.Dataset.from_dict({"input_ids": ids, "label": numbers})
     masks = datasets.Dataset.from_dict({"input_ids": short, "attention_mask": short[::-1]})
     labels = datasets.Dataset.from_dict({"input_ids": short, "labels": numbers})
-    live = datasets.Dataset.from_dict({"text": texts}).with_transform(Tokenise(made))
-    causal = DataCollatorForLanguageModeling(made, mlm=False)
+    live = datasets.Dataset.from_dict({"text": texts}).with_transform(Tokenise(codec))
+    causal = DataCollatorForLanguageModeling(codec, mlm=False)
     for dataset, collate_fn in (
-        (tokens, DataCollatorWithPadding(made)),
-        (tokens.with_format("torch"), DataCollatorWithPadding(made)),
-        (masks, DataCollatorWithPadding(made)),
-        (masks, DataCollatorWithPadding(made, padding=False)),
-        (labels, DataCollatorForSeq2Seq(made)),
+        (tokens, DataCollatorWithPadding(codec)),
+        (tokens.with_format("torch"), DataCollatorWithPadding(codec)),
+        (masks, DataCollatorWithPadding(codec)),
+        (masks, DataCollatorWithPadding(codec, padding=False)),
+        (labels, DataCollatorForSeq2Seq(codec)),
         (labels.remove_columns("labels"), DataCollatorWithFlattening()),
         (live, causal),
-        (live, DataCollatorForLanguageModeling(made)),
-        (tokens, DataCollatorWithPadding(made, padding="max_length", max_length=1)),
+        (live, DataCollatorForLanguageModeling(codec)),
+        (tokens, DataCollatorWithPadding(codec, padding="max_length", max_length=1)),
     ):
         ours, stock = loaders(dataset, collate_fn, batch_size=2, shuffle=False, num_workers=workers)
         assert ours.lifted(), ours.lifted()
@@ -209,16 +209,16 @@ def test_bad_samples_fail_as_stock_fails(workers):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_damaged_table_is_named_with_its_row(workers):
-    made = tokenizer()
+    codec = tokenizer()
     offsets = pa.py_buffer(np.array([0, 2, 3, 99, 4], np.int32))
     numbers, letters = pa.array([5, 6, 7, 8]), pa.py_buffer(b"abcd")
     lists = pa.Array.from_buffers(pa.list_(pa.int64()), 4, [None, offsets], children=[numbers])
     texts = pa.Array.from_buffers(pa.string(), 4, [None, offsets, letters])
     tokens = datasets.Dataset(pa.table({"input_ids": lists}), fingerprint="a")
     rows = datasets.Dataset(pa.table({"text": texts}), fingerprint="b")
-    live = rows.with_transform(Tokenise(made))
+    live = rows.with_transform(Tokenise(codec))
     for dataset, column in ((tokens, "'input_ids'"), (live, "'text'")):
-        options = {"collate_fn": DataCollatorWithPadding(made), "num_workers": workers}
+        options = {"collate_fn": DataCollatorWithPadding(codec), "num_workers": workers}
         iterator = iter(drapps.torch.DataLoader(dataset, 2, **options))
         assert next(iterator)["input_ids"].shape[0] == 2
         with pytest.raises(drapps.PipelineError, match="row 2 has damaged offsets") as failure:
@@ -227,9 +227,9 @@ def test_a_damaged_table_is_named_with_its_row(workers):
 
 
 def test_indices_that_are_none():
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table())
-    collate_fn = DataCollatorWithPadding(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table())
+    collate_fn = DataCollatorWithPadding(codec)
     for sampler in ([[0, 60]], [[3, -1]], [[]], [["a"]]):
         ours, stock = loaders(rows, collate_fn, shuffle=None, batch_size=1, batch_sampler=sampler)
         assert ours.lifted()
@@ -237,14 +237,14 @@ def test_indices_that_are_none():
 
 
 def test_tokenise_says_what_it_does():
-    made = tokenizer()
-    tokenise = Tokenise(made, pair="other", keep=["label"], truncation=True, max_length=9)
+    codec = tokenizer()
+    tokenise = Tokenise(codec, pair="other", keep=["label"], truncation=True, max_length=9)
     batch = {"text": ["a b", "c"], "other": ["d", "e"], "label": [1, 2]}
-    wanted = made(batch["text"], batch["other"], truncation=True, max_length=9)
+    wanted = codec(batch["text"], batch["other"], truncation=True, max_length=9)
     assert tokenise(batch) == {**wanted, "label": [1, 2]}
     assert "pair='other'" in repr(tokenise)
     with pytest.raises(drapps.PipelineError, match=r"keep=\['label'\]"):
-        Tokenise(made, keep="label")
+        Tokenise(codec, keep="label")
     with pytest.raises(drapps.PipelineError, match="not int"):
         Tokenise(3)
-    assert torch.is_tensor(Tokenise(made, return_tensors="pt")({"text": ["a"]})["input_ids"])
+    assert torch.is_tensor(Tokenise(codec, return_tensors="pt")({"text": ["a"]})["input_ids"])

@@ -26,11 +26,11 @@ def chi_squared(ours: dict[str, int], theirs: dict[str, int]) -> tuple[float, in
         kind for kind in ours.keys() | theirs.keys() if ours.get(kind) or theirs.get(kind)
     )
     mine, yours = sum(ours.values()), sum(theirs.values())
-    found = 0.0
+    statistic = 0.0
     for kind in kinds:
         a, b = ours.get(kind, 0), theirs.get(kind, 0)
-        found += (a * math.sqrt(yours / mine) - b * math.sqrt(mine / yours)) ** 2 / (a + b)
-    return found, len(kinds) - 1
+        statistic += (a * math.sqrt(yours / mine) - b * math.sqrt(mine / yours)) ** 2 / (a + b)
+    return statistic, len(kinds) - 1
 
 
 def assert_alike(ours: dict[str, int], theirs: dict[str, int]) -> None:
@@ -38,12 +38,12 @@ def assert_alike(ours: dict[str, int], theirs: dict[str, int]) -> None:
 
     That is approximated as by E. Wilson and M. Hilferty, 1931.
     """
-    found, free = chi_squared(ours, theirs)
+    statistic, free = chi_squared(ours, theirs)
     bound = free * (1 - 2 / (9 * free) + 4.75 * math.sqrt(2 / (9 * free))) ** 3
-    assert found < bound, (found, bound, ours, theirs)
+    assert statistic < bound, (statistic, bound, ours, theirs)
 
 
-def outcomes(made, rows, plain):
+def outcomes(codec, rows, plain):
     """How often which thing became of a token, and how many became each residue of an id."""
     counts: dict[str, int] = {}
     for masked, before in zip(rows, plain, strict=True):
@@ -51,7 +51,7 @@ def outcomes(made, rows, plain):
         chosen = labels != -100
         assert torch.equal(labels[chosen], before["input_ids"][chosen])
         assert torch.equal(ids[~chosen], before["input_ids"][~chosen])
-        mask = ids == made.mask_token_id
+        mask = ids == codec.mask_token_id
         kept = ids == before["input_ids"]
         for name, marks in {
             "ignored": ~chosen,
@@ -67,24 +67,24 @@ def outcomes(made, rows, plain):
 
 @pytest.mark.parametrize("shares", [(0.15, 0.8, 0.1), (0.5, 0.3, 0.6), (0.3, 1.0, 0.0)])
 def test_tokens(monkeypatch, shares):
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table(1, 900), truncation=True, max_length=LENGTH)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table(1, 900), truncation=True, max_length=LENGTH)
     rows = rows.remove_columns(["label", "score"])
     names = ("mlm_probability", "mask_replace_prob", "random_replace_prob")
-    collate_fn = DataCollatorForLanguageModeling(made, **dict(zip(names, shares, strict=True)))
-    plain = loaders(rows, DataCollatorForLanguageModeling(made, mlm=False), batch_size=50)[1]
+    collate_fn = DataCollatorForLanguageModeling(codec, **dict(zip(names, shares, strict=True)))
+    plain = loaders(rows, DataCollatorForLanguageModeling(codec, mlm=False), batch_size=50)[1]
     ours, stock = loaders(rows, collate_fn, batch_size=50)
     before = list(plain)
-    mine, theirs = (outcomes(made, each, before) for each in (batches(ours, monkeypatch), stock))
+    mine, theirs = (outcomes(codec, each, before) for each in (batches(ours, monkeypatch), stock))
     assert_alike(mine, theirs)
 
 
 @pytest.mark.parametrize("given", ["mask", "none"])
 def test_special_tokens_are_left(monkeypatch, given):
-    made = tokenizer()
+    codec = tokenizer()
     options = {"return_special_tokens_mask": given == "mask"}
-    rows = tables.table(2).with_transform(Tokenise(made, **options))
-    ours, _ = loaders(rows, DataCollatorForLanguageModeling(made, mlm_probability=1.0))
+    rows = tables.table(2).with_transform(Tokenise(codec, **options))
+    ours, _ = loaders(rows, DataCollatorForLanguageModeling(codec, mlm_probability=1.0))
     for batch in batches(ours, monkeypatch):
         special = (batch["labels"] == -100) & (batch["input_ids"] > 3)
         assert not special.any()
@@ -94,14 +94,14 @@ def test_special_tokens_are_left(monkeypatch, given):
 
 @pytest.mark.filterwarnings("ignore:Random token replacement")
 def test_whole_words(monkeypatch):
-    made = tokenizer()
+    codec = tokenizer()
     texts = [
         " ".join(["brown fox", "quick the", "xx 12"][i % 3] for _ in range(4)) for i in range(400)
     ]
     options = {"padding": "max_length", "truncation": True, "max_length": LENGTH}
     options |= {"return_offsets_mapping": True, "return_special_tokens_mask": True}
-    rows = datasets.Dataset.from_dict({"text": texts}).with_transform(Tokenise(made, **options))
-    collate_fn = DataCollatorForLanguageModeling(made, whole_word_mask=True, mlm_probability=0.3)
+    rows = datasets.Dataset.from_dict({"text": texts}).with_transform(Tokenise(codec, **options))
+    collate_fn = DataCollatorForLanguageModeling(codec, whole_word_mask=True, mlm_probability=0.3)
     ours, stock = loaders(rows, collate_fn, shuffle=False, batch_size=40)
     counts = []
     for loader in (batches(ours, monkeypatch), list(stock)):
@@ -117,9 +117,9 @@ def test_whole_words(monkeypatch):
 
 
 def test_masks_depend_on_the_place_alone(monkeypatch):
-    made = tokenizer()
-    rows = tables.table(3).with_transform(Tokenise(made, truncation=True, max_length=LENGTH))
-    collate_fn = DataCollatorForLanguageModeling(made)
+    codec = tokenizer()
+    rows = tables.table(3).with_transform(Tokenise(codec, truncation=True, max_length=LENGTH))
+    collate_fn = DataCollatorForLanguageModeling(codec)
     passes = []
     for workers in (0, 1, 2, 7):
         torch.manual_seed(4)
@@ -132,9 +132,9 @@ def test_masks_depend_on_the_place_alone(monkeypatch):
 
 
 def test_seeds_and_epochs_make_other_masks(monkeypatch):
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table(3), truncation=True, max_length=LENGTH)
-    collate_fn = DataCollatorForLanguageModeling(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table(3), truncation=True, max_length=LENGTH)
+    collate_fn = DataCollatorForLanguageModeling(codec)
     ours, _ = loaders(rows, collate_fn, shuffle=False, seed=3, num_workers=2)
     again, _ = loaders(rows, collate_fn, shuffle=False, seed=3)
     other, _ = loaders(rows, collate_fn, shuffle=False, seed=4)

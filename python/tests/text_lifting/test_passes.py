@@ -22,9 +22,9 @@ from python.tests.text_lifting.tables import assert_same, batches, loaders, toke
 
 
 def test_samplers(monkeypatch):
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table(9))
-    collate_fn = DataCollatorWithPadding(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table(9))
+    collate_fn = DataCollatorWithPadding(codec)
 
     def weighted() -> Any:
         draws = torch.Generator().manual_seed(2)
@@ -80,9 +80,9 @@ def test_another_process_goes_on(method):
 
 
 def test_persistent_workers_and_copies(monkeypatch):
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table(10))
-    collate_fn = DataCollatorWithPadding(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table(10))
+    collate_fn = DataCollatorWithPadding(codec)
     lasting = []
     for kind in (drapps.torch.DataLoader, torch.utils.data.DataLoader):
         draws = torch.Generator().manual_seed(1)
@@ -96,23 +96,23 @@ def test_persistent_workers_and_copies(monkeypatch):
 
 
 def test_what_changes_is_seen_at_the_next_pass(monkeypatch):
-    made = tokenizer()
-    rows = tables.tokenised(made, tables.table(11))
-    collate_fn = DataCollatorWithPadding(made)
+    codec = tokenizer()
+    rows = tables.tokenised(codec, tables.table(11))
+    collate_fn = DataCollatorWithPadding(codec)
     ours, stock = loaders(rows, collate_fn)
     assert_same(batches(ours, monkeypatch), list(stock))
-    made.padding_side = "left"
+    codec.padding_side = "left"
     assert_same(batches(ours, monkeypatch), list(stock))
     collate_fn.pad_to_multiple_of = 16
     assert_same(batches(ours, monkeypatch), list(stock))
-    live = tables.table(11).with_transform(Tokenise(made, truncation=True, max_length=20))
+    live = tables.table(11).with_transform(Tokenise(codec, truncation=True, max_length=20))
     ours, stock = loaders(live, collate_fn)
     assert_same(batches(ours, monkeypatch), list(stock))
-    made.add_tokens(["quick"])
+    codec.add_tokens(["quick"])
     assert_same(batches(ours, monkeypatch), list(stock))
-    made.backend_tokenizer.model.dropout = 1.0
+    codec.backend_tokenizer.model.dropout = 1.0
     assert "native form" in ours.lifted().reasons[0]
-    made.backend_tokenizer.model.dropout = None
+    codec.backend_tokenizer.model.dropout = None
     assert_same(batches(ours, monkeypatch), list(stock))
     before = live._fingerprint
     live._format_kwargs["transform"].options["max_length"] = 8

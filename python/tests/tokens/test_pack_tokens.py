@@ -192,9 +192,9 @@ def test_bad_documents_are_named_or_left_out(tokenizer, tmp_path, capsys):
     words = ["--tokenizer", str(corpora.tokenizer_file()), "--eos", EOS]
     command = ["pack", "--tokens", str(out), str(file), *words]
     assert main(command) == 1
-    told = capsys.readouterr().err
-    assert f"{file} at byte 16" in told
-    assert "--skip-bad" in told
+    output = capsys.readouterr().err
+    assert f"{file} at byte 16" in output
+    assert "--skip-bad" in output
     with pytest.raises(SampleError):
         write_tokens(out, file, tokenizer, eos=EOS)
     assert main([*command, "--skip-bad"]) == 0

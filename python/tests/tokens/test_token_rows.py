@@ -103,10 +103,10 @@ def test_what_datasets_saves(tmp_path):
     kinds = {"int32": datasets.Sequence(datasets.Value("int32")), "int64": None}
     for name, kind in kinds.items():
         features = None if kind is None else datasets.Features({"input_ids": kind})
-        made = datasets.Dataset.from_dict({"input_ids": held}, features=features)
-        made.save_to_disk(tmp_path / name, num_shards=2)
+        dataset = datasets.Dataset.from_dict({"input_ids": held}, features=features)
+        dataset.save_to_disk(tmp_path / name, num_shards=2)
         check_all(drapps.tokens(tmp_path / name), texts)
-    made.to_parquet(tmp_path / "a.parquet")
+    dataset.to_parquet(tmp_path / "a.parquet")
     check_all(drapps.tokens(tmp_path / "a.parquet"), texts)
 
 

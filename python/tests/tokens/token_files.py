@@ -57,15 +57,15 @@ def expected(
     starts[np.cumsum([0, *(len(text) for text in texts)])[:-1]] = True
     ahead = int(labels == "shifted")
     rows = (len(ids) - ahead) // length
-    made = ids.copy()
+    targets = ids.copy()
     if mask_starts:
-        made[starts] = -100
+        targets[starts] = -100
     grid = starts[: rows * length].reshape(rows, length).copy()
     grid[:, 0] = True
     places = np.arange(length)
     return {
         "input_ids": ids[: rows * length].reshape(rows, length),
-        "labels": made[ahead:][: rows * length].reshape(rows, length),
+        "labels": targets[ahead:][: rows * length].reshape(rows, length),
         "position_ids": places - np.maximum.accumulate(np.where(grid, places, 0), axis=1),
         "document_ids": np.cumsum(grid, axis=1).astype(np.int32) - 1,
     }

@@ -90,15 +90,15 @@ def left_over(before, patience=15.0):
 
 def children():
     """Live child processes, without the helpers that multiprocessing keeps until the end."""
-    found = set()
+    pids = set()
     for folder in Path("/proc").glob("[0-9]*"):
         state, parent, words = described(folder)
         helper = (
             "multiprocessing.resource_tracker" in words or "multiprocessing.forkserver" in words
         )
         if parent == os.getpid() and state != "Z" and not helper:
-            found.add(int(folder.name))
-    return found
+            pids.add(int(folder.name))
+    return pids
 
 
 def described(folder):

@@ -11,9 +11,9 @@ workers = pytest.mark.parametrize("workers", [0, 2])
 
 @workers
 def test_samples_come_one_by_one_as_they_are(loader_class, workers):
-    found = list(loader_class(Squares(5), batch_size=None, num_workers=workers))
-    assert found == [0, 1, 4, 9, 16]
-    assert all(type(sample) is int for sample in found)
+    samples = list(loader_class(Squares(5), batch_size=None, num_workers=workers))
+    assert samples == [0, 1, 4, 9, 16]
+    assert all(type(sample) is int for sample in samples)
 
 
 def containers(index):
@@ -22,8 +22,8 @@ def containers(index):
 
 @workers
 def test_arrays_become_tensors_and_nothing_else_changes(loader_class, workers):
-    found = list(loader_class(Calls(containers, 3), batch_size=None, num_workers=workers))
-    for index, sample in enumerate(found):
+    samples = list(loader_class(Calls(containers, 3), batch_size=None, num_workers=workers))
+    for index, sample in enumerate(samples):
         assert torch.equal(sample["array"], torch.tensor([index, index]))
         assert type(sample["pair"]) is Pair
         assert torch.equal(sample["pair"].left, torch.tensor(index, dtype=torch.float64))
@@ -66,8 +66,8 @@ def test_workers_take_turns_sample_by_sample(loader_class):
 
 @workers
 def test_streams_give_their_samples(loader_class, workers):
-    found = sorted(loader_class(Counting(3), batch_size=None, num_workers=workers))
-    assert found == sorted([0, 1, 2] * max(1, workers))
+    samples = sorted(loader_class(Counting(3), batch_size=None, num_workers=workers))
+    assert samples == sorted([0, 1, 2] * max(1, workers))
 
 
 @workers

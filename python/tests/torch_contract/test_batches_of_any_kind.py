@@ -89,8 +89,8 @@ def test_an_endless_sampler_with_a_length_is_read_as_needed(
     if batched:
         order = {"batch_sampler": data.BatchSampler(Endless(), 2, False)}
     iterator = iter(loader_class(source, num_workers=workers, **order))
-    found = []
+    numbers = []
     for _ in range(9):
         batch = next(iterator)
-        found += (batch if dataset == "python" else batch[0]).tolist()
-    assert found == [0, 1, 4] * 6
+        numbers += (batch if dataset == "python" else batch[0]).tolist()
+    assert numbers == [0, 1, 4] * 6

@@ -105,14 +105,14 @@ def same(one, other):
 def test_whatever_collate_returns_arrives_as_it_was(loader_class, workers):
     names = list(PASSED)
     loader = loader_class(names, 1, collate_fn=passed, num_workers=workers)
-    changed = {name: change(found, PASSED[name]) for name, found in zip(names, loader, strict=True)}
+    changed = {name: change(batch, PASSED[name]) for name, batch in zip(names, loader, strict=True)}
     assert {name: text for name, text in changed.items() if text} == {}
 
 
-def change(found, expected):
+def change(value, expected):
     """How they differ, as text."""
     try:
-        same(found, expected)
+        same(value, expected)
     except AssertionError as error:
         return str(error) or "differs"
     return ""
@@ -235,8 +235,8 @@ class ReadOnly(torch.utils.data.Dataset):
 
 def test_arrays_that_come_out_of_workers_may_be_written_to(loader_class):
     loader = loader_class(ReadOnly(), batch_size=2, num_workers=2, collate_fn=list)
-    found = [sample for batch in loader for sample in batch]
-    for sample, wanted in zip(found, map(ReadOnly().__getitem__, range(4)), strict=True):
+    samples = [sample for batch in loader for sample in batch]
+    for sample, wanted in zip(samples, map(ReadOnly().__getitem__, range(4)), strict=True):
         assert sample["again"] is sample["large"]
         for name, array in sample.items():
             assert array.flags.writeable, name

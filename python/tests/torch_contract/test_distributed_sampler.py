@@ -10,16 +10,16 @@ workers = pytest.mark.parametrize("workers", [0, 2])
 
 def ranks(loader_class, size, world, workers=0, epoch=0, batch=3, drop_last=False, **arguments):
     """The batches of each rank."""
-    found = []
+    shares = []
     for rank in range(world):
         sampler = data.DistributedSampler(Squares(size), world, rank, seed=4, **arguments)
         sampler.set_epoch(epoch)
         loader = loader_class(
             Squares(size), batch, sampler=sampler, num_workers=workers, drop_last=drop_last
         )
-        found.append(plain(loader))
-        assert len(loader) == len(found[-1])
-    return found
+        shares.append(plain(loader))
+        assert len(loader) == len(shares[-1])
+    return shares
 
 
 @workers
@@ -31,8 +31,8 @@ def test_the_shares_are_those_of_stock(loader_class, workers):
 
 @workers
 def test_together_they_are_everything(loader_class, workers):
-    found = ranks(loader_class, 12, 3, workers)
-    samples = [sample for rank in found for batch in rank for sample in batch]
+    shares = ranks(loader_class, 12, 3, workers)
+    samples = [sample for rank in shares for batch in rank for sample in batch]
     assert sorted(samples) == [n * n for n in range(12)]
 
 
@@ -44,11 +44,11 @@ def test_ranks_take_equal_steps(loader_class):
 
 
 def test_a_sampler_that_drops_the_tail_repeats_nothing(loader_class):
-    found = []
+    samples = []
     for rank in range(3):
         sampler = data.DistributedSampler(Squares(11), 3, rank, drop_last=True)
-        found += flat(loader_class(Squares(11), 2, sampler=sampler))
-    assert len(found) == len(set(found)) == 9
+        samples += flat(loader_class(Squares(11), 2, sampler=sampler))
+    assert len(samples) == len(set(samples)) == 9
 
 
 @workers

@@ -55,9 +55,9 @@ def test_in_torch_order_they_are_those_of_stock(serial_class, number, shuffle):
 
 def test_in_torch_order_persistent_workers_go_on_drawing_as_in_stock(serial_class):
     arguments = {"persistent_workers": True, "shuffle": True}
-    found = epochs(serial_class, **arguments)
-    assert equal(found, epochs(data.DataLoader, **arguments))
-    assert not torch.equal(found[0], found[1])
+    numbers = epochs(serial_class, **arguments)
+    assert equal(numbers, epochs(data.DataLoader, **arguments))
+    assert not torch.equal(numbers[0], numbers[1])
 
 
 @workers
@@ -69,8 +69,8 @@ def test_in_torch_order_worker_init_fn_seeds_as_in_stock(serial_class, workers):
 def test_a_stream_draws_what_it_draws_in_stock(loader_class):
     # A stream is serial in every mode: it has no positions before it has run.
     for number in (0, 1, 2):
-        found = epochs(loader_class, Noise(), number)
-        assert equal(found, epochs(data.DataLoader, Noise(), number)), number
+        numbers = epochs(loader_class, Noise(), number)
+        assert equal(numbers, epochs(data.DataLoader, Noise(), number)), number
 
 
 def test_without_workers_every_mode_draws_what_stock_draws(loader_class):
@@ -113,11 +113,11 @@ def test_what_the_training_loop_draws_changes_nothing_in_the_workers(loader_clas
     def run(draw):
         torch.manual_seed(3)
         loader = loader_class(Calls(drawn, 8), 2, num_workers=1)
-        found = []
+        batches = []
         for batch in loader:
-            found.append(batch)
+            batches.append(batch)
             torch.rand(draw)
-        return torch.cat(found)
+        return torch.cat(batches)
 
     assert torch.equal(run(0), run(5))
 
@@ -126,9 +126,9 @@ def test_what_the_training_loop_draws_changes_nothing_in_the_workers(loader_clas
 @pytest.mark.parametrize("number", [0, 2])
 @pytest.mark.parametrize("persistent", [False, True])
 def test_what_pipes_shuffle_is_shuffled_as_in_stock(loader_class, number, persistent):
-    def found(kind):
+    def draws_of(kind):
         pipe = IterableWrapper([torch.tensor([i]) for i in range(12)]).shuffle().sharding_filter()
         options = {"number": number, "persistent_workers": persistent and number > 0}
         return [*epochs(kind, pipe, **options), torch.rand(1)]
 
-    assert equal(found(loader_class), found(data.DataLoader))
+    assert equal(draws_of(loader_class), draws_of(data.DataLoader))

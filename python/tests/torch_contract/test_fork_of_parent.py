@@ -73,22 +73,22 @@ def test_a_loader_works_in_a_process_of_the_user(loader_class):
 
 @workers
 def test_a_loader_works_in_a_thread(loader_class, workers):
-    found = []
+    values = []
     loader = loader_class(Squares(4), 2, num_workers=workers)
-    thread = threading.Thread(target=lambda: found.extend(plain(loader)))
+    thread = threading.Thread(target=lambda: values.extend(plain(loader)))
     thread.start()
     thread.join(30)
-    assert found == [[0, 1], [4, 9]]
+    assert values == [[0, 1], [4, 9]]
 
 
 def test_an_iterator_may_be_used_by_another_thread_than_its_maker(loader_class):
-    found = []
+    values = []
     iterator = iter(loader_class(Squares(8), 2, num_workers=1))
     next(iterator)
-    thread = threading.Thread(target=lambda: found.append(next(iterator).tolist()))
+    thread = threading.Thread(target=lambda: values.append(next(iterator).tolist()))
     thread.start()
     thread.join(30)
-    assert [*found, *plain(iterator)] == [[4, 9], [16, 25], [36, 49]]
+    assert [*values, *plain(iterator)] == [[4, 9], [16, 25], [36, 49]]
 
 
 class Inner(data.Dataset):

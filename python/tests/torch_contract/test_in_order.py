@@ -25,9 +25,9 @@ def test_every_sample_comes_once(loader_class):
 
 def test_a_slow_sample_does_not_hold_up_the_others(loader_class):
     loader = loader_class(Calls(sleep_at_3, 12), num_workers=2, in_order=False)
-    found = flat(loader)
-    assert sorted(found) == list(range(12))
-    assert found.index(3) > 3
+    samples = flat(loader)
+    assert sorted(samples) == list(range(12))
+    assert samples.index(3) > 3
 
 
 def test_by_default_it_does(loader_class):
@@ -50,9 +50,9 @@ class SlowFirst(data.IterableDataset):
 
 
 def test_a_slow_stream_does_not_hold_up_the_others(loader_class):
-    found = flat(loader_class(SlowFirst(), num_workers=2, in_order=False))
-    assert sorted(found) == [0, 0, 0, 1, 1, 1]
-    assert found[0] == 1
+    samples = flat(loader_class(SlowFirst(), num_workers=2, in_order=False))
+    assert sorted(samples) == [0, 0, 0, 1, 1, 1]
+    assert samples[0] == 1
 
 
 def test_streams_come_whole(loader_class):

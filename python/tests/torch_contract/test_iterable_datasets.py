@@ -36,9 +36,9 @@ def test_a_stream_that_does_not_shard_is_given_by_each_worker(loader_class):
 def test_a_worker_that_ends_sooner_is_left_out_of_the_turns(loader_class):
     loader = loader_class(Uneven([1, 5, 3]), 1, num_workers=3, prefetch_factor=2)
     reference = data.DataLoader(Uneven([1, 5, 3]), 1, num_workers=3, prefetch_factor=2)
-    found = flat(loader)
-    assert sorted(found) == [0, 100, 101, 102, 103, 104, 200, 201, 202]
-    assert found == flat(reference)
+    samples = flat(loader)
+    assert sorted(samples) == [0, 100, 101, 102, 103, 104, 200, 201, 202]
+    assert samples == flat(reference)
 
 
 @pytest.mark.parametrize("sizes", [[0, 3], [3, 0], [0, 0], [7, 1]])
@@ -65,9 +65,9 @@ def test_each_worker_drops_its_own_last_batch(loader_class):
 
 def test_samples_come_one_by_one_without_a_batch_size(loader_class):
     for workers in (0, 1):
-        found = list(loader_class(Counting(3), batch_size=None, num_workers=workers))
-        assert found == [0, 1, 2]
-        assert all(type(sample) is int for sample in found)
+        samples = list(loader_class(Counting(3), batch_size=None, num_workers=workers))
+        assert samples == [0, 1, 2]
+        assert all(type(sample) is int for sample in samples)
 
 
 def test_each_epoch_runs_the_stream_anew(loader_class):

@@ -33,8 +33,8 @@ def test_they_do_not_disturb_each_other(loader_class, workers):
 @workers
 def test_nested_loops_over_one_loader(loader_class, workers):
     loader = loader_class(Squares(3), num_workers=workers)
-    found = [(int(a), int(b)) for a in loader for b in loader]
-    assert found == [(a * a, b * b) for a in range(3) for b in range(3)]
+    pairs = [(int(a), int(b)) for a in loader for b in loader]
+    assert pairs == [(a * a, b * b) for a in range(3) for b in range(3)]
 
 
 @workers

@@ -41,10 +41,10 @@ def test_shuffling_gives_the_order_of_stock(loader_class, workers, seeded):
         loader = kind(Squares(50), 4, shuffle=True, num_workers=workers, generator=own)
         return [flat(loader), flat(loader)]
 
-    found = run(loader_class)
-    assert found == run(data.DataLoader)
-    assert sorted(found[0]) == sorted(found[1]) == [n * n for n in range(50)]
-    assert found[0] != found[1]
+    orders = run(loader_class)
+    assert orders == run(data.DataLoader)
+    assert sorted(orders[0]) == sorted(orders[1]) == [n * n for n in range(50)]
+    assert orders[0] != orders[1]
 
 
 def test_a_slow_sample_does_not_change_the_order(loader_class):

@@ -70,23 +70,23 @@ def test_each_epoch_is_shuffled_apart_and_as_under_stock(loader_class):
         loader = kind(Squares(30), 4, True, num_workers=2, persistent_workers=True)
         return [flat(loader) for _ in range(3)]
 
-    found = run(loader_class)
-    assert found == run(data.DataLoader)
-    assert len({tuple(order) for order in found}) == 3
+    orders = run(loader_class)
+    assert orders == run(data.DataLoader)
+    assert len({tuple(order) for order in orders}) == 3
 
 
 class Remembers(data.Dataset):
     """Counts the samples that this copy has made."""
 
     def __init__(self):
-        self.made = 0
+        self.count = 0
 
     def __len__(self):
         return 6
 
     def __getitem__(self, index):
-        self.made += 1
-        return self.made
+        self.count += 1
+        return self.count
 
 
 def test_a_copy_keeps_what_it_has_learnt(serial_class):

@@ -26,17 +26,17 @@ def states(loader_class, generator=None, dataset=None, **arguments):
         mine = torch.zeros(0) if own is None else own.get_state()
         return mine.tolist(), torch.get_rng_state().tolist(), random.getstate(), numpy_state
 
-    found = [state()]
+    history = [state()]
     iterator = iter(loader)
-    found.append(state())
+    history.append(state())
     next(iterator)
-    found.append(state())
+    history.append(state())
     list(iterator)
-    found.append(state())
+    history.append(state())
     del iterator
     list(loader)
-    found.append(state())
-    return found
+    history.append(state())
+    return history
 
 
 @workers

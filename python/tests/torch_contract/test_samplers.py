@@ -133,11 +133,11 @@ class Fails(data.Sampler):
 @workers
 @pytest.mark.parametrize("good", [0, 3, 20])
 def test_an_error_of_the_sampler_reaches_the_user(loader_class, workers, good):
-    found = []
+    samples = []
     with pytest.raises(LookupError, match=r"^'?the sampler is broken'?$"):
         for sample in loader_class(Calls(identity), sampler=Fails(good), num_workers=workers):
-            found.append(int(sample))  # noqa: PERF401
-    assert found == list(range(good))[: len(found)]
+            samples.append(int(sample))  # noqa: PERF401
+    assert samples == list(range(good))[: len(samples)]
 
 
 class Epochs(data.Sampler):

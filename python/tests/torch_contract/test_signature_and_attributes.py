@@ -97,9 +97,9 @@ def test_the_attributes_by_default(loader_class):
         "_dataset_kind": dataloader._DatasetKind.Map,
     }
     for name, value in expected.items():
-        found = getattr(loader, name)
-        assert found == value, name
-        assert type(found) is type(value), name
+        attribute = getattr(loader, name)
+        assert attribute == value, name
+        assert type(attribute) is type(value), name
 
 
 def test_two_batches_are_prefetched_per_worker_unless_said_otherwise(loader_class):

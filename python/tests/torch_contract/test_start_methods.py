@@ -36,7 +36,7 @@ def test_every_method_gives_the_same(loader_class, method):
         assert plain(streaming) == [[0], [1], [2]]
 
 
-def told(loader_class, method):
+def facts(loader_class, method):
     torch.manual_seed(5)
     loader = loader_class(
         Calls(worker, 4), batch_size=None, num_workers=2, multiprocessing_context=method
@@ -45,9 +45,9 @@ def told(loader_class, method):
 
 
 def test_workers_are_the_same_however_they_started(loader_class):
-    found = told(loader_class, "forkserver")
-    assert found == told(loader_class, "fork")
-    assert [sample[4] for sample in found] == [1] * 4
+    samples = facts(loader_class, "forkserver")
+    assert samples == facts(loader_class, "fork")
+    assert [sample[4] for sample in samples] == [1] * 4
 
 
 def test_the_method_is_obeyed(loader_class):
@@ -99,6 +99,6 @@ def test_spawned_workers(loader_class):
     loader = loader_class(
         Calls(process, 4), batch_size=None, num_workers=1, multiprocessing_context="spawn"
     )
-    found = set(loader)
-    assert len(found) == 1
-    assert os.getpid() not in found
+    pids = set(loader)
+    assert len(pids) == 1
+    assert os.getpid() not in pids

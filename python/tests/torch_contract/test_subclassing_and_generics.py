@@ -104,11 +104,11 @@ def test_a_trainer_makes_it_again_with_another_batch_sampler(loader_class):
 def test_one_batch_ahead_knows_the_end(loader_class):
     for workers in (0, 1):
         iterator = iter(loader_class(Squares(5), 2, num_workers=workers))
-        ahead, found = next(iterator), []
+        ahead, batches = next(iterator), []
         for following in iterator:
-            found.append(ahead.tolist())
+            batches.append(ahead.tolist())
             ahead = following
-        assert found == [[0, 1], [4, 9]]
+        assert batches == [[0, 1], [4, 9]]
         assert ahead.tolist() == [16]
 
 

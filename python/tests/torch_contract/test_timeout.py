@@ -16,19 +16,19 @@ def slow(index):
 
 def waited(loader_class, arguments):
     iterator = iter(loader_class(Calls(slow, 6), timeout=3, **arguments))
-    found = [int(next(iterator)), int(next(iterator))]
+    samples = [int(next(iterator)), int(next(iterator))]
     began = time.monotonic()
     with pytest.raises(RuntimeError, match=r"^DataLoader timed out after 3 seconds$"):
         next(iterator)
-    return found, time.monotonic() - began
+    return samples, time.monotonic() - began
 
 
 @pytest.mark.parametrize(
     "arguments", [pytest.param({"num_workers": 1}, marks=pytest.mark.full), {"num_workers": 2}]
 )
 def test_a_batch_that_takes_longer_is_an_error(loader_class, arguments):
-    found, seconds = in_child(waited, loader_class, arguments)
-    assert found == [0, 1]
+    samples, seconds = in_child(waited, loader_class, arguments)
+    assert samples == [0, 1]
     assert 2.9 < seconds < 100  # not what the sample takes
 
 
@@ -40,8 +40,8 @@ def test_batches_that_come_in_time_are_not(loader_class):
 
 def test_the_time_that_training_takes_does_not_count(loader_class):
     iterator = iter(loader_class(Squares(6), num_workers=1, prefetch_factor=2, timeout=300))
-    found = []
+    samples = []
     for batch in iterator:
         time.sleep(0.05)
-        found.append(int(batch))
-    assert found == [0, 1, 4, 9, 16, 25]
+        samples.append(int(batch))
+    assert samples == [0, 1, 4, 9, 16, 25]

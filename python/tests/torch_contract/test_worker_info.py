@@ -17,7 +17,7 @@ from python.tests.torch_contract.samples import (
 )
 
 
-def told(loader_class, number=2, collate_fn=identity, size=8, **arguments):
+def facts(loader_class, number=2, collate_fn=identity, size=8, **arguments):
     """Per batch of 2, what its samples knew of their worker."""
     return list(
         loader_class(Calls(worker, size), 2, num_workers=number, collate_fn=collate_fn, **arguments)
@@ -38,7 +38,7 @@ def test_workers_are_other_processes(loader_class):
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_batch_i_belongs_to_worker_i_modulo_their_number(loader_class, number):
-    for position, batch in enumerate(told(loader_class, number)):
+    for position, batch in enumerate(facts(loader_class, number)):
         for sample in batch:
             assert sample[:2] == [position % number, number]
 
@@ -47,14 +47,14 @@ def test_seeds_are_the_base_seed_and_the_id(loader_class):
     base = int(torch.empty((), dtype=torch.int64).random_(generator=torch.manual_seed(6)))
     for own in (None, torch.Generator().manual_seed(6)):
         torch.manual_seed(6)
-        for position, batch in enumerate(told(loader_class, generator=own)):
+        for position, batch in enumerate(facts(loader_class, generator=own)):
             for _, _, seed, torch_seed, _ in batch:
                 assert seed == torch_seed == base + position % 2
 
 
 def test_a_worker_has_one_torch_thread(loader_class):
     before = torch.get_num_threads()
-    assert {sample[4] for batch in told(loader_class) for sample in batch} == {1}
+    assert {sample[4] for batch in facts(loader_class) for sample in batch} == {1}
     assert torch.get_num_threads() == before
 
 
@@ -63,7 +63,7 @@ def collating(samples):
 
 
 def test_collate_runs_in_the_same_worker(loader_class):
-    for position, (seen, pid, fetched_by) in enumerate(told(loader_class, collate_fn=collating)):
+    for position, (seen, pid, fetched_by) in enumerate(facts(loader_class, collate_fn=collating)):
         assert seen[:2] == [position % 2, 2]
         assert seen[0] == fetched_by
         assert pid != os.getpid()
@@ -110,11 +110,11 @@ class Shards(data.IterableDataset):
 def test_streams_are_told_too(loader_class):
     torch.manual_seed(3)
     loader = loader_class(Shards(), 2, num_workers=2, collate_fn=identity)
-    found = [sample[:4] for batch in loader for sample in batch]
+    samples = [sample[:4] for batch in loader for sample in batch]
     torch.manual_seed(3)
     base = int(torch.empty((), dtype=torch.int64).random_())
     expected = [[number, 2, base + number, base + number] for number in (0, 1)]
-    assert found == [expected[0]] * 2 + [expected[1]] * 2 + [expected[0]] * 2 + [expected[1]] * 2
+    assert samples == [expected[0]] * 2 + [expected[1]] * 2 + [expected[0]] * 2 + [expected[1]] * 2
 
 
 def test_user_sharded_streams_are_complete_for_any_number_of_workers(loader_class):

@@ -33,8 +33,8 @@ def test_it_is_called_once_with_the_id_and_prepares_the_workers_copy(loader_clas
     dataset = Marked()
     loader = loader_class(dataset, 2, num_workers=2, worker_init_fn=mark, collate_fn=identity)
     for _ in range(2):
-        found = list(loader)
-        assert found == [[[(number % 2, number % 2, 2)]] * 2 for number in range(4)]
+        batches = list(loader)
+        assert batches == [[[(number % 2, number % 2, 2)]] * 2 for number in range(4)]
     assert dataset.marks == []
 
 

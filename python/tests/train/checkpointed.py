@@ -65,8 +65,8 @@ def state_after(model, example, steps=2, autocast=False):
     torch.manual_seed(7)
     for _ in range(steps):
         with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-            made = model(**example) if isinstance(example, dict) else model(example)
-            loss = made.loss if hasattr(made, "loss") else made.float().square().mean()
+            output = model(**example) if isinstance(example, dict) else model(example)
+            loss = output.loss if hasattr(output, "loss") else output.float().square().mean()
         loss.backward()
     grads = {name: each.grad for name, each in model.named_parameters()}
     buffers = {name: each.clone() for name, each in model.named_buffers()}

@@ -43,9 +43,9 @@ def weights(model):
 
 def run(step, model, given):
     """What backward() gave for each batch."""
-    made = []
+    reports = []
     for batch in given:
         with step:
             loss = loss_of(model, batch)
-        made.append(step.backward(loss, samples=len(batch[0])))
-    return made
+        reports.append(step.backward(loss, samples=len(batch[0])))
+    return reports

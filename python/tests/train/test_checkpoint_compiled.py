@@ -57,10 +57,10 @@ def compiled_in_place(model, backend):
 
 def assert_close(plain, other):
     """Gradients, whatever compiling has made of the names."""
-    found = {name.replace("_orig_mod.", ""): grad for name, grad in other[0].items()}
-    assert found.keys() == plain[0].keys()
+    gradients = {name.replace("_orig_mod.", ""): grad for name, grad in other[0].items()}
+    assert gradients.keys() == plain[0].keys()
     for name, value in plain[0].items():
-        assert torch.allclose(found[name], value, atol=1e-6), name
+        assert torch.allclose(gradients[name], value, atol=1e-6), name
 
 
 def assert_within_half(make, backend):

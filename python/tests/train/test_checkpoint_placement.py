@@ -15,10 +15,10 @@ from drapps.train.checkpointing.placement import EXACT, cheapest, lowest
 
 def made_chain(draw, length, runs=True):
     """Elements of any sizes, some of which cannot be recomputed."""
-    found = []
+    chain = []
     for number in range(length):
         size = draw.randint(1, 40)
-        found.append(
+        chain.append(
             Element(
                 names=(str(number),),
                 saved=draw.randint(0, 100),
@@ -38,7 +38,7 @@ def made_chain(draw, length, runs=True):
                 begins=draw.random() < 0.9,
             )
         )
-    return found
+    return chain
 
 
 def placements(chain, first=0, offload=False):
@@ -63,12 +63,12 @@ def test_the_least_added_seconds_within_any_limit(length, offload, seed):
     peaks = sorted({each.peak for each in every})
     for limit in {peaks[0] - 1, *peaks[:: max(1, len(peaks) // 12)], peaks[-1]}:
         best = min((each.seconds for each in every if each.peak <= limit), default=None)
-        found = cheapest(chain, limit, offload=offload)
+        segments = cheapest(chain, limit, offload=offload)
         if best is None:
-            assert found is None
+            assert segments is None
             continue
-        assert evaluate(chain, found).peak <= limit
-        assert evaluate(chain, found).seconds == best
+        assert evaluate(chain, segments).peak <= limit
+        assert evaluate(chain, segments).seconds == best
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -79,9 +79,9 @@ def test_chains_of_twelve(runs):
     peaks = sorted({each.peak for each in every})
     for limit in peaks[:: max(1, len(peaks) // 5)]:
         best = min(each.seconds for each in every if each.peak <= limit)
-        found = cheapest(chain, limit)
-        assert evaluate(chain, found).seconds == best
-        assert evaluate(chain, found).peak <= limit
+        segments = cheapest(chain, limit)
+        assert evaluate(chain, segments).seconds == best
+        assert evaluate(chain, segments).peak <= limit
     assert evaluate(chain, lowest(chain)).peak == peaks[0]
 
 
@@ -94,9 +94,9 @@ def test_the_least_peak_with_so_many_segments(seed, most):
         for each in placements(chain)
         if recomputed(each) <= most
     ]
-    found = lowest(chain, most)
-    assert recomputed(found) <= most
-    assert (evaluate(chain, found).peak, evaluate(chain, found).seconds) == min(every)
+    segments = lowest(chain, most)
+    assert recomputed(segments) <= most
+    assert (evaluate(chain, segments).peak, evaluate(chain, segments).seconds) == min(every)
 
 
 def alike(length):
@@ -108,10 +108,10 @@ def alike(length):
 def test_blocks_that_are_alike_have_a_peak_of_about_two_square_roots():
     chain = alike(64)
     assert evaluate(chain, plain(chain)).peak == 64 * 40 + 10
-    found = lowest(chain, most=8)
-    sizes = [each.last - each.first + 1 for each in found if each.action == "recompute"]
+    segments = lowest(chain, most=8)
+    sizes = [each.last - each.first + 1 for each in segments if each.action == "recompute"]
     assert 6 <= len(sizes) <= 8
-    assert evaluate(chain, found).peak <= 8 * 10 + 10 * 40 + 50
+    assert evaluate(chain, segments).peak <= 8 * 10 + 10 * 40 + 50
 
 
 def test_all_placements_of_long_chains_are_within_the_limit():
@@ -121,10 +121,10 @@ def test_all_placements_of_long_chains_are_within_the_limit():
     before = float("inf")
     for share in (0.25, 0.5, 0.75, 1.0):
         limit = least + int(share * (whole - least))
-        found = evaluate(chain, cheapest(chain, limit))
-        assert found.peak <= limit
-        assert found.seconds <= before
-        before = found.seconds
+        cost = evaluate(chain, cheapest(chain, limit))
+        assert cost.peak <= limit
+        assert cost.seconds <= before
+        before = cost.seconds
     assert before == 0.0
 
 

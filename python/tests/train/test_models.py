@@ -90,9 +90,9 @@ def test_a_model_without_blocks():
 
 def test_frozen_parameters_stay():
     def frozen():
-        made = model_of()
-        made[0].requires_grad_(False)
-        return made
+        network = model_of()
+        network[0].requires_grad_(False)
+        return network
 
     model, before = frozen(), model_of()
     ours, plain = accumulated(model, frozen())
@@ -155,16 +155,16 @@ def test_compiled_models(backend, in_place):
 
 def test_what_shards_is_refused(tmp_path):
     (printed,) = run_ranks([Path(__file__).with_name("on_a_sharded_rank.py")], tmp_path, 1)
-    said = json.loads(printed.splitlines()[-1])
-    assert said.pop("whole") == "nothing"
+    messages = json.loads(printed.splitlines()[-1])
+    assert messages.pop("whole") == "nothing"
     names = {
         "fully_shard": "FSDPModule",
         "parameters": "DTensor",
         "wrapper": "FullyShardedDataParallel",
         "optimizer": "ZeroRedundancyOptimizer",
     }
-    assert said.keys() == names.keys()
-    for what, message in said.items():
+    assert messages.keys() == names.keys()
+    for what, message in messages.items():
         assert message.startswith(names[what]), what
         assert "use DistributedDataParallel" in message
 

@@ -53,7 +53,7 @@ def test_measuring_changes_nothing(kind):
     torch.manual_seed(11)
     random.seed(11)
     before = loader.state_dict() if hasattr(loader, "state_dict") else None
-    found = train.plan(model, loader, optimizer, noise=64.0, memory="1GiB", **QUICK)
+    plan = train.plan(model, loader, optimizer, noise=64.0, memory="1GiB", **QUICK)
     drawn = (torch.rand(1), random.random())
     torch.manual_seed(11)
     random.seed(11)
@@ -63,18 +63,18 @@ def test_measuring_changes_nothing(kind):
     now = [each["momentum_buffer"] for each in optimizer.state.values()]
     assert all(map(torch.equal, now, momenta))
     assert before is None or loader.state_dict() == before
-    assert any("batch norm" in note for note in found.notes)
+    assert any("batch norm" in note for note in plan.notes)
 
 
 def test_a_plan_is_carried_out():
     model, loader = model_of(), LOADERS["in-process"]()
     optimizer = sgd(model)
-    found = train.plan(model, loader, optimizer, noise=1e6, most=64, **QUICK)
-    chosen = found.chosen
+    plan = train.plan(model, loader, optimizer, noise=1e6, most=64, **QUICK)
+    chosen = plan.chosen
     assert chosen.samples <= 64
     assert chosen.micro_batch * chosen.accumulation == chosen.samples
-    assert found.today is None or found.today.micro_batch == 16
-    step = found.step(clip=1.0)
+    assert plan.today is None or plan.today.micro_batch == 16
+    step = plan.step(clip=1.0)
     sizes = []
     for batch in loader:
         sizes.append(len(batch[0]))
@@ -85,10 +85,10 @@ def test_a_plan_is_carried_out():
     assert set(sizes) == {chosen.micro_batch}
     assert step.steps == 256 / chosen.samples
     assert step.precision.kind == chosen.precision
-    text = str(found)
+    text = str(plan)
     for part in ("chosen", "binds", "noise scale", "goodput", chosen.precision):
         assert part in text
-    assert json.loads(json.dumps(found.to_json()))["chosen"]["samples"] == chosen.samples
+    assert json.loads(json.dumps(plan.to_json()))["chosen"]["samples"] == chosen.samples
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"])
@@ -110,18 +110,18 @@ def test_an_optimizer_of_which_no_other_can_be_made_is_noted():
             super().__init__(model.parameters(), 0.1)
 
     model = model_of()
-    found = train.plan(model, LOADERS["stock"](), Odd(model), noise=64.0, **QUICK)
-    assert any("optimizer's cost is not known" in note for note in found.notes)
+    plan = train.plan(model, LOADERS["stock"](), Odd(model), noise=64.0, **QUICK)
+    assert any("optimizer's cost is not known" in note for note in plan.notes)
 
 
 def test_a_batch_that_cannot_be_set_is_said():
     model = model_of()
     loader = torch.utils.data.DataLoader(Samples(), 2)
-    found = train.plan(model, loader, sgd(model), noise=1e6, reference=16, **QUICK)
-    if found.chosen.micro_batch == 2:
+    plan = train.plan(model, loader, sgd(model), noise=1e6, reference=16, **QUICK)
+    if plan.chosen.micro_batch == 2:
         pytest.skip("the loader's own batch is the fastest here")
-    with pytest.raises(PipelineError, match=f"batch_size={found.chosen.micro_batch}"):
-        found.step()
+    with pytest.raises(PipelineError, match=f"batch_size={plan.chosen.micro_batch}"):
+        plan.step()
 
 
 def deep_model():
@@ -161,24 +161,24 @@ def test_a_model_with_batch_norm_never_gets_a_single_sample():
     model = torch.nn.Sequential(*model_of(), torch.nn.BatchNorm1d(4))
     for size in (2, 4):
         loader = drapps.torch.DataLoader(Samples(32), size)
-        found = train.plan(model, loader, sgd(model), memory="1GiB", most=2 * size, **QUICK)
-        assert all(each.micro_batch >= 2 for each in (found.chosen, *found.alternatives))
+        plan = train.plan(model, loader, sgd(model), memory="1GiB", most=2 * size, **QUICK)
+        assert all(each.micro_batch >= 2 for each in (plan.chosen, *plan.alternatives))
 
 
 def test_what_cannot_be_carried_out_changes_nothing():
     model, loader = model_of(), LOADERS["in-process"]()
-    found = train.plan(model, loader, sgd(model), noise=1e6, most=256, **QUICK)
+    plan = train.plan(model, loader, sgd(model), noise=1e6, most=256, **QUICK)
     with pytest.raises(PipelineError, match="scaling='linear'"):
-        found.step(scaling="linear")
+        plan.step(scaling="linear")
     assert loader.batch_size == 16
 
 
 def test_it_is_made_again_where_something_has_moved_by_two():
     model = model_of()
-    found = train.plan(model, LOADERS["stock"](), sgd(model), noise=64.0, rate=1e5, **QUICK)
-    assert found.replanned(noise=100.0, rate=6e4) is found
-    assert found.replanned(noise=math.nan) is found
-    other = found.replanned(noise=1e9, rate=10.0)
+    plan = train.plan(model, LOADERS["stock"](), sgd(model), noise=64.0, rate=1e5, **QUICK)
+    assert plan.replanned(noise=100.0, rate=6e4) is plan
+    assert plan.replanned(noise=math.nan) is plan
+    other = plan.replanned(noise=1e9, rate=10.0)
     assert (other.noise, other.loader_rate, other.binds) == (1e9, 10.0, "loader")
     assert other.chosen.samples_per_second <= 10.001
 
@@ -197,9 +197,9 @@ def test_a_precision_that_comes_to_something_else_is_left_out():
             return exact + 1e3 * (self.layer(inputs).float() - exact)
 
     given, kinds = list(batches([16] * 2)), ("fp32", "bf16")
-    found = train.checked_precision(Exact(), given, loss_of, kinds)
-    assert found.kind == "fp32"
-    assert "bf16" not in found.why
+    precision = train.checked_precision(Exact(), given, loss_of, kinds)
+    assert precision.kind == "fp32"
+    assert "bf16" not in precision.why
     assert "bf16" in train.checked_precision(model_of(), given, loss_of, kinds).why
     loader = torch.utils.data.DataLoader(Samples(), 16)
     model = Exact()
@@ -210,8 +210,8 @@ def test_a_precision_that_comes_to_something_else_is_left_out():
 
 def test_the_noise_is_measured_at_the_parameters_as_they_are():
     model = model_of()
-    found = train.plan(model, LOADERS["stock"](), sgd(model), **QUICK)
-    assert found.noise > 0 or any("noise" in note for note in found.notes)
+    plan = train.plan(model, LOADERS["stock"](), sgd(model), **QUICK)
+    assert plan.noise > 0 or any("noise" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def wanted(target="goodput", memory=math.inf, noise=512.0, reference=16, most=25
 
 def test_the_best_of_all_is_found():
     model, asked = stages(rate=900.0, bf16=0.7, overlap=3.0), wanted(noise=100.0)
-    found = choice.steps(model, asked)[0]
+    candidate = choice.steps(model, asked)[0]
     best = 0.0
     for share in (1.0, 0.7):
         for micro in asked.micros:
@@ -54,8 +54,8 @@ def test_the_best_of_all_is_found():
                 step = (1 << power) * micro_seconds + 0.002
                 whole = (step**3 + (samples / 900) ** 3) ** (1 / 3)
                 best = max(best, samples / whole * (100 + 16) / (100 + samples))
-    assert found.goodput == pytest.approx(best)
-    assert found.precision == "bf16"
+    assert candidate.goodput == pytest.approx(best)
+    assert candidate.precision == "bf16"
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_what_binds_is_named(model, asked, binds):
 
 def test_nothing_that_fits_takes_more_memory_than_there_is():
     for memory in range(110, 500, 20):
-        found = choice.steps(stages(), wanted(memory=memory * MIB))
-        assert all(each.peak_bytes <= memory * MIB + 1 for each in found)
-        assert found
+        steps = choice.steps(stages(), wanted(memory=memory * MIB))
+        assert all(each.peak_bytes <= memory * MIB + 1 for each in steps)
+        assert steps
     assert not choice.steps(stages(), wanted(memory=100 * MIB))
 
 
 def test_recomputing_is_what_a_larger_micro_batch_costs():
-    found = choice.steps(stages(), wanted(memory=300 * MIB))
-    shares = {each.micro_batch: each.recomputed for each in found}
+    steps = choice.steps(stages(), wanted(memory=300 * MIB))
+    shares = {each.micro_batch: each.recomputed for each in steps}
     assert shares[16] == 0  # 160 MiB in 200
     assert shares[32] == pytest.approx((320 - 200) / (320 - 160))
 
@@ -106,14 +106,14 @@ def test_throughput_is_blind_to_what_samples_are_worth():
 
 
 def test_without_a_noise_scale_steps_keep_their_samples():
-    found = choice.steps(stages(), wanted(noise=math.nan))
-    assert {each.samples for each in found} == {16}
-    assert {each.efficiency for each in found} == {1.0}
+    steps = choice.steps(stages(), wanted(noise=math.nan))
+    assert {each.samples for each in steps} == {16}
+    assert {each.efficiency for each in steps} == {1.0}
 
 
 def test_ranks_share_a_step():
-    found = choice.steps(stages(ranks=4, rate=1e6), wanted(reference=64))[0]
-    assert found.samples == found.micro_batch * found.accumulation * 4
+    step = choice.steps(stages(ranks=4, rate=1e6), wanted(reference=64))[0]
+    assert step.samples == step.micro_batch * step.accumulation * 4
 
 
 @pytest.mark.parametrize("overlap", [1.0, 1.7, 4.0, 10.0])

@@ -107,8 +107,8 @@ def test_a_resumed_training_is_the_uninterrupted_one():
     for number, batch in enumerate(given):
         with step:
             loss = loss_of(model, batch)
-        made = step.backward(loss, samples=8)
-        if made and saved is None and number > 20:
+        report = step.backward(loss, samples=8)
+        if report and saved is None and number > 20:
             parts = (model.state_dict(), optimizer.state_dict(), step.state_dict())
             saved = (copy.deepcopy(parts), torch.get_rng_state(), number)
     assert step.batch.accumulation > 1

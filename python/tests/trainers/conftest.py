@@ -30,11 +30,11 @@ def kind(request):
 
 @pytest.fixture
 def accelerate():
-    found = pytest.importorskip("accelerate")
-    states = found.state.AcceleratorState, found.state.PartialState, found.state.GradientState
+    module = pytest.importorskip("accelerate")
+    states = module.state.AcceleratorState, module.state.PartialState, module.state.GradientState
     for state in states:
         state._reset_state()
-    yield found
+    yield module
     for state in states:
         state._reset_state()
 

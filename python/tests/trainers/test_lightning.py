@@ -119,10 +119,10 @@ def test_lightning_makes_the_loader_again_with_all_that_it_was_given(lightning, 
         assert again.sampler is sampler
         assert again.dataset is folder
         for name, value in {**stock, **more}.items():
-            found = getattr(again, name)
+            attribute = getattr(again, name)
             if name == "multiprocessing_context":
-                found = found.get_start_method()
-            assert found == value, name
+                attribute = attribute.get_start_method()
+            assert attribute == value, name
 
 
 def test_lightning_injects_a_sampler_into_a_lifted_loader_and_it_stays_lifted(lightning, folder):

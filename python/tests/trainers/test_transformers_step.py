@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,87 +14,29 @@ pytest.importorskip("accelerate")
 
 from drapps import PipelineError, train  # noqa: E402
 from drapps.train.transformers import StepCallback, precision_arguments  # noqa: E402
-from drapps.train.transformers.nominal_steps import NominalSteps  # noqa: E402
-from python.tests.cells import cells  # noqa: E402
 from python.tests.ranks import run_ranks  # noqa: E402
 from python.tests.train.checkpointed import gpt  # noqa: E402
 from python.tests.train.models import loss_of, model_of, weights  # noqa: E402
-from python.tests.trainers.points import Points  # noqa: E402
+from python.tests.trainers.step_trainers import (  # noqa: E402
+    Classifier,
+    NamedPoints,
+    Stream,
+    Trainer,
+    trainer_of,
+)
 from python.tests.trainers.texts import Texts, llama  # noqa: E402
 
 torch.set_num_threads(1)
-CALLBACK = "StepCallback"
-
-
-class NamedPoints(Points):
-    """As models of transformers are given them."""
-
-    def __getitem__(self, index):
-        points, label = super().__getitem__(index)
-        return {"points": points, "labels": label}
-
-
-class Stream(torch.utils.data.IterableDataset):
-    """Without a length."""
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __iter__(self):
-        return (self.rows[number] for number in range(len(self.rows)))
-
-
-class Classifier(torch.nn.Module):
-    def __init__(self, dropout=0.0):
-        super().__init__()
-        self.model = model_of(dropout=dropout)
-
-    def forward(self, points, labels):
-        return {"loss": loss_of(self.model, (points, labels))}
-
-
-class Trainer(transformers.Trainer):
-    """In the order of the dataset."""
-
-    def _get_train_sampler(self, dataset=None):
-        return torch.utils.data.SequentialSampler(dataset or self.train_dataset)
 
 
 @pytest.fixture
 def trainer(tmp_path, accelerate, monkeypatch):
-    """Makes one."""
     assert accelerate
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-    def make(callback, model=None, dataset=None, cls=Trainer, folder="out", **options):
-        arguments = transformers.TrainingArguments(
-            str(tmp_path / folder),
-            use_cpu=True,
-            report_to="none",
-            disable_tqdm=True,
-            **{
-                "per_device_train_batch_size": 4,
-                "num_train_epochs": 1,
-                "save_strategy": "no",
-                "logging_steps": 1,
-                "learning_rate": 1e-2,
-                **options,
-            },
-        )
-        return cls(
-            model=model or Classifier(),
-            args=arguments,
-            train_dataset=dataset or NamedPoints(),
-            callbacks=[] if callback is None else [callback],
-        )
-
-    return make
+    return partial(trainer_of, tmp_path)
 
 
-def moving(**changes):
-    """A schedule that grows as soon as it may."""
-    options = {"least": 2, "most": 4, "warmup": 2, "every": 2, "share": 1e6}
-    return train.BatchSchedule(**options | changes)
+transformers = pytest.importorskip("transformers")
 
 
 def test_the_noise_is_what_a_plain_loop_measures(trainer):
@@ -195,9 +138,9 @@ def test_a_model_that_the_trainer_compiles(trainer, backend):
         callback = StepCallback()
         options = {"torch_compile": compiled}
         options |= {"torch_compile_backend": backend} if compiled else {}
-        made = trainer(callback, gradient_accumulation_steps=3, **options)
-        made.train()
-        seen.append((callback.estimate, weights(made.model)))
+        job = trainer(callback, gradient_accumulation_steps=3, **options)
+        job.train()
+        seen.append((callback.estimate, weights(job.model)))
         torch.compiler.reset()
     assert seen[1][0].steps == 3
     assert seen[1][0].noise == pytest.approx(seen[0][0].noise, rel=1e-3)
@@ -209,34 +152,21 @@ def test_a_model_that_the_trainer_compiles(trainer, backend):
 def test_labels_that_the_model_is_not_given(trainer):
     callback = StepCallback()
     options = {"gradient_accumulation_steps": 2, "label_smoothing_factor": 0.1}
-    made = trainer(callback, llama(), Texts(), **options)
+    job = trainer(callback, llama(), Texts(), **options)
     with pytest.warns(RuntimeWarning, match="label smoothing"):
-        made.train()
+        job.train()
     assert (callback.steps, callback.estimate.steps) == (3, 0)
-
-
-def test_skipped_steps_move_neither_schedule_nor_rate(trainer, monkeypatch):
-    optimizer = pytest.importorskip("accelerate.optimizer").AcceleratedOptimizer
-    callback = StepCallback(moving())
-    made = trainer(callback, num_train_epochs=2, gradient_accumulation_steps=2)
-    monkeypatch.setattr(
-        optimizer, "step_was_skipped", property(lambda _: made.state.global_step in (1, 6))
-    )
-    made.train()
-    assert callback.skipped == 2
-    assert callback.schedule.steps == callback.steps == made.state.global_step - 2
-    assert made.lr_scheduler.last_epoch == 10 - 1 - 2
 
 
 @pytest.mark.parametrize("clip", [pytest.param(1.0, marks=pytest.mark.full), 0.05, 0.0])
 def test_measuring_changes_nothing(trainer, clip):
     seen = []
     for callback in (None, StepCallback()):
-        made = trainer(callback, gradient_accumulation_steps=2, max_grad_norm=clip)
-        made.train()
-        assert made.args.max_grad_norm == clip
-        norms = [each["grad_norm"] for each in made.state.log_history if "loss" in each]
-        seen.append((weights(made.model), norms))
+        job = trainer(callback, gradient_accumulation_steps=2, max_grad_norm=clip)
+        job.train()
+        assert job.args.max_grad_norm == clip
+        norms = [each["grad_norm"] for each in job.state.log_history if "loss" in each]
+        seen.append((weights(job.model), norms))
     assert torch.equal(seen[0][0], seen[1][0])
     assert seen[0][1] == seen[1][1]
 
@@ -245,7 +175,7 @@ def test_measuring_changes_nothing(trainer, clip):
 def test_an_epoch_that_ends_amid_a_step_changes_nothing(trainer, texts):
     seen = []
     for callback in (None, StepCallback()):
-        made = trainer(
+        job = trainer(
             callback,
             model=llama() if texts else Classifier(),
             dataset=Stream(Texts(14) if texts else NamedPoints(14)),  # four batches
@@ -254,9 +184,9 @@ def test_an_epoch_that_ends_amid_a_step_changes_nothing(trainer, texts):
             max_grad_norm=0.05,
             max_steps=6,
         )
-        made.train()
-        assert made.args.max_grad_norm == 0.05
-        seen.append(weights(made.model))
+        job.train()
+        assert job.args.max_grad_norm == 0.05
+        seen.append(weights(job.model))
     assert torch.equal(*seen)
     assert callback.steps == 6
     assert 0 < callback.estimate.steps < 6
@@ -264,158 +194,15 @@ def test_an_epoch_that_ends_amid_a_step_changes_nothing(trainer, texts):
 
 def test_the_logs_and_the_report_have_it(trainer):
     callback = StepCallback(average=0.5)
-    made = trainer(callback, gradient_accumulation_steps=3, num_train_epochs=3)
-    made.train()
-    losses = [each for each in made.state.log_history if "loss" in each]
+    job = trainer(callback, gradient_accumulation_steps=3, num_train_epochs=3)
+    job.train()
+    losses = [each for each in job.state.log_history if "loss" in each]
     assert all(each["micro_batches"] == 3 for each in losses)
     if not math.isnan(callback.estimate.scale):
         assert losses[-1]["noise_scale"] == callback.estimate.scale
     lines = str(callback.report()).splitlines()
     assert lines[0].split()[1:3] == ["9,", "of"]
     assert "fp32" in str(callback.report())
-
-
-def test_a_schedule_moves_accumulation_from_epoch_to_epoch(trainer):
-    callback = StepCallback(moving())
-    made = trainer(callback, num_train_epochs=3, gradient_accumulation_steps=2)
-    made.train()
-    losses = [each for each in made.state.log_history if "loss" in each]
-    # nine batches an epoch: 4 steps of two and one of one, then 2 of four and one of one
-    assert [each["micro_batches"] for each in losses] == [2] * 5 + [4] * 6
-    assert [each["epoch"] for each in losses][4::3] == [1.0, 2.0, 3.0]
-    assert made.state.global_step == callback.steps == 11
-    assert made.args.gradient_accumulation_steps == 2
-    assert callback.samples == 3 * 36
-    # the rate falls as if all 15 steps had had two
-    rates = [each["learning_rate"] for each in losses]
-    assert rates[-1] == pytest.approx(1e-2 / 15)
-    assert rates[5:7] == pytest.approx([1e-2 * 10 / 15, 1e-2 * 8 / 15])
-    assert set(made.lr_scheduler.get_last_lr()) == {0.0}
-
-
-@pytest.mark.parametrize("total", [7, 8, pytest.param(12, marks=pytest.mark.full)])
-def test_a_number_of_steps_is_one_of_small_steps(trainer, total):
-    callback = StepCallback(moving())
-    made = trainer(callback, max_steps=total, gradient_accumulation_steps=2)
-    made.train()
-    assert made.lr_scheduler.last_epoch == total
-    assert made.state.global_step == callback.steps < total
-
-
-def test_steps_that_are_left():
-    steps = NominalSteps.of(9, 2, 15, 0)
-    assert (steps.per_epoch, steps.steps_left(1), steps.steps_left(2)) == (5, 15, 9)
-    assert steps.begin_epoch()
-    assert [steps.add(2) for _ in range(3)] == [2, 2, 1]
-    assert steps.steps_left(4) == 4
-    half = NominalSteps.of(9, 2, 15, 7)
-    assert not half.begin_epoch()
-    assert [half.add(2) for _ in range(2)] == [2, 1]
-    assert half.begin_epoch()
-    assert NominalSteps.of(9, 2, 15, 15).steps_left(2) == 0
-    end = NominalSteps.of(9, 2, 6, 5)
-    assert end.begin_epoch()
-    assert end.add(4) == 1
-
-
-@pytest.mark.usefixtures("ours")
-def test_a_resumed_training_with_our_loader(trainer, tmp_path):
-    assert_resumed(trainer, tmp_path, 7, False)
-
-
-@pytest.mark.parametrize(("at", "restored"), cells([3, 5, 6, 7], [False, True]))
-def test_a_resumed_training_is_the_uninterrupted_one(trainer, tmp_path, at, restored):
-    assert_resumed(trainer, tmp_path, at, restored)
-
-
-def assert_resumed(trainer, tmp_path, at, restored):
-    """At the checkpoint of a step, with callbacks that the Trainer restores, or finds."""
-    options = {
-        "num_train_epochs": 3,
-        "gradient_accumulation_steps": 2,
-        "save_strategy": "steps",
-        "save_steps": 1,
-        "lr_scheduler_type": "cosine",
-        "restore_callback_states_from_checkpoint": restored,
-    }
-    callback = StepCallback(moving())
-    first = trainer(callback, Classifier(0.2), **options, cls=transformers.Trainer)
-    first.train()
-    other = StepCallback(moving())
-    again = trainer(
-        other, Classifier(0.2), **options, cls=transformers.Trainer, folder=f"again-{at}"
-    )
-    again.train(resume_from_checkpoint=str(tmp_path / "out" / f"checkpoint-{at}"))
-    if restored:
-        other = next(
-            each for each in again.callback_handler.callbacks if isinstance(each, StepCallback)
-        )
-    assert torch.equal(weights(first.model), weights(again.model))
-    assert other.schedule.history == callback.schedule.history
-    assert other.estimate == callback.estimate
-    assert str(other.report()) == str(callback.report())
-    assert again.lr_scheduler.last_epoch == first.lr_scheduler.last_epoch == 15
-
-
-def test_checkpoints_are_json_and_count_small_steps(trainer, tmp_path):
-    callback = StepCallback(moving())
-    made = trainer(
-        callback,
-        num_train_epochs=2,
-        gradient_accumulation_steps=2,
-        save_strategy="steps",
-        save_steps=1,
-    )
-    made.train()
-    saved = json.loads((tmp_path / "out" / "checkpoint-6" / "trainer_state.json").read_text())
-    assert saved["global_step"] == 7  # five of two micro-batches, one of four
-    assert made.state.global_step == 8
-    again = StepCallback(**saved["stateful_callbacks"][CALLBACK]["args"])
-    assert again.schedule.arguments() == callback.schedule.arguments()
-
-
-def test_what_does_not_go_together_is_said(trainer):
-    with pytest.raises(PipelineError, match="give both the same number"):
-        trainer(StepCallback(moving())).train()
-    with pytest.raises(PipelineError, match="least=2"):
-        trainer(StepCallback(train.BatchSchedule(most=4))).train()
-    with pytest.raises(PipelineError, match="not both"):
-        StepCallback(memory=1, segments=2)
-    with pytest.raises(PipelineError, match="leave one of them out"):
-        both = StepCallback(segments="sqrt")
-        trainer(both, gpt()[0], Texts(), gradient_checkpointing=True).train()
-
-    with pytest.raises(PipelineError, match="__len__"):
-        made = trainer(
-            StepCallback(moving()),
-            dataset=Stream(NamedPoints()),
-            cls=transformers.Trainer,
-            max_steps=4,
-            gradient_accumulation_steps=2,
-        )
-        made.train()
-
-
-def test_a_training_that_failed_leaves_arguments_that_the_next_one_takes(trainer):
-    callback = StepCallback(moving())
-    made = trainer(callback, num_train_epochs=3, gradient_accumulation_steps=2)
-    forward = made.model.forward
-
-    def fails(points, labels):
-        if callback.steps == 7:
-            raise KeyboardInterrupt
-        return forward(points, labels)
-
-    made.model.forward = fails
-    with pytest.raises(KeyboardInterrupt):
-        made.train()
-    made.model.forward = forward
-    callback.schedule = moving()
-    with pytest.raises(PipelineError, match="give both the same number"):
-        trainer(StepCallback(moving()), gradient_accumulation_steps=4).train()
-    made.args.gradient_accumulation_steps = 2
-    made.train()
-    assert made.args.max_grad_norm == 1.0
 
 
 @pytest.mark.parametrize("kind", ["bf16", "fp32"])
@@ -448,15 +235,15 @@ class Failing(Classifier):
 
     def forward(self, points, labels):
         self.calls += 1
-        made = super().forward(points, labels)
-        return {"loss": made["loss"] * (math.inf if self.calls == 5 else 1.0)}
+        output = super().forward(points, labels)
+        return {"loss": output["loss"] * (math.inf if self.calls == 5 else 1.0)}
 
 
 def test_the_scale_of_the_loss_and_steps_that_it_skips(trainer):
     plain, callback = StepCallback(), StepCallback()
     trainer(plain, gradient_accumulation_steps=3, learning_rate=0.0).train()
-    made = trainer(callback, cls=HalfTrainer, gradient_accumulation_steps=3, learning_rate=0.0)
-    made.train()
+    job = trainer(callback, cls=HalfTrainer, gradient_accumulation_steps=3, learning_rate=0.0)
+    job.train()
     assert callback.report().precision == "fp16"
     assert callback.report().scale == 1024.0
     assert callback.estimate.steps == plain.estimate.steps == 3
@@ -464,34 +251,34 @@ def test_the_scale_of_the_loss_and_steps_that_it_skips(trainer):
     for optimizer in ("adamw_torch", "adamw_torch_fused"):
         skipping = StepCallback()
         options = {"gradient_accumulation_steps": 3, "optim": optimizer}
-        made = trainer(skipping, Failing(), cls=HalfTrainer, **options)
-        made.train()
+        job = trainer(skipping, Failing(), cls=HalfTrainer, **options)
+        job.train()
         assert (skipping.steps, skipping.skipped, skipping.estimate.steps) == (2, 1, 2)
         assert skipping.report().scale == 512.0
-        assert torch.isfinite(weights(made.model)).all()
+        assert torch.isfinite(weights(job.model)).all()
 
 
 def trained(trainer, callback):
     model, _ = gpt(resid_pdrop=0.1)
-    made = trainer(callback, model, Texts(8), num_train_epochs=2)
-    made.train()
-    return made
+    job = trainer(callback, model, Texts(8), num_train_epochs=2)
+    job.train()
+    return job
 
 
 def test_activations_are_recomputed_and_weights_are_equal(trainer):
     plain = trained(trainer, StepCallback())
     callback = StepCallback(segments="sqrt")
-    made = trained(trainer, callback)
+    job = trained(trainer, callback)
     report = callback.checkpointing
     assert not report.reason
     assert report.measured_peak_bytes < report.peak_bytes
-    assert torch.equal(weights(made.model), weights(plain.model))
-    assert not any("forward" in each.__dict__ for each in made.model.transformer.h)
+    assert torch.equal(weights(job.model), weights(plain.model))
+    assert not any("forward" in each.__dict__ for each in job.model.transformer.h)
     limit = (report.peak_bytes + report.measured_peak_bytes) // 2
     within = StepCallback(memory=limit)
-    made = trained(trainer, within)
+    job = trained(trainer, within)
     assert within.checkpointing.measured_peak_bytes <= limit
-    assert torch.equal(weights(made.model), weights(plain.model))
+    assert torch.equal(weights(job.model), weights(plain.model))
 
 
 def test_a_limit_that_cannot_be_kept_stops_the_training(trainer):

@@ -21,7 +21,7 @@ std::vector<std::string> CgroupHierarchy::directories() const {
 std::vector<CgroupHierarchy> cgroup_hierarchies(const std::string& root, std::string_view cgroup,
                                                 std::string_view mount_info) {
   const std::vector<MountEntry> mounts = parse_mount_info(mount_info);
-  std::vector<CgroupHierarchy> found;
+  std::vector<CgroupHierarchy> hierarchies;
   for (std::string_view line : split_text(cgroup, '\n')) {
     if (std::count(line.begin(), line.end(), ':') < 2) continue;
     take_until(line, ':');
@@ -40,12 +40,12 @@ std::vector<CgroupHierarchy> cgroup_hierarchies(const std::string& root, std::st
       const std::string_view mount_root = mount.root == "/" ? std::string_view{} : mount.root;
       std::string_view below = group.starts_with(mount_root) ? group.substr(mount_root.size()) : std::string_view{};
       if (below == "/" || !below.starts_with('/') || below.starts_with("/..")) below = {};
-      found.push_back(
+      hierarchies.push_back(
           {names.empty(), {controllers.begin(), controllers.end()}, root + mount.point, std::string(below)});
       break;
     }
   }
-  return found;
+  return hierarchies;
 }
 
 }  // namespace drapps

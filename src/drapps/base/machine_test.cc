@@ -47,8 +47,8 @@ class MachineLimitsTest : public testing::Test {
   }
   MachineLimits limits() {
     return machine_limits({.root = root_, .environment = [this](const char* name) -> const char* {
-                             const auto found = environment_.find(name);
-                             return found == environment_.end() ? nullptr : found->second.c_str();
+                             const auto variable = environment_.find(name);
+                             return variable == environment_.end() ? nullptr : variable->second.c_str();
                            }});
   }
 
@@ -59,14 +59,14 @@ class MachineLimitsTest : public testing::Test {
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 
 TEST_F(MachineLimitsTest, WholeMachineWithoutCgroups) {
-  const MachineLimits found = limits();
-  EXPECT_EQ(found.cpus, 16);
-  EXPECT_EQ(found.affinity_cpus, 16);
-  EXPECT_EQ(found.quota_cpus, 0);
-  EXPECT_EQ(found.memory_bytes, 64 * kGiB);
-  EXPECT_EQ(found.available_bytes, 32 * kGiB);
-  EXPECT_EQ(found.cgroup_memory_bytes, 0u);
-  EXPECT_EQ(found.local_ranks, 1);
+  const MachineLimits machine = limits();
+  EXPECT_EQ(machine.cpus, 16);
+  EXPECT_EQ(machine.affinity_cpus, 16);
+  EXPECT_EQ(machine.quota_cpus, 0);
+  EXPECT_EQ(machine.memory_bytes, 64 * kGiB);
+  EXPECT_EQ(machine.available_bytes, 32 * kGiB);
+  EXPECT_EQ(machine.cgroup_memory_bytes, 0u);
+  EXPECT_EQ(machine.local_ranks, 1);
 }
 
 TEST_F(MachineLimitsTest, SchedulerAffinityCounts) {
@@ -88,10 +88,10 @@ TEST_F(MachineLimitsTest, SmallestQuotaAlongTheNestedPathOfV2) {
   put("/sys/fs/cgroup/outer/middle/inner/cpu.max", "max 100000\n");
   put("/sys/fs/cgroup/outer/memory.max", "4294967296\n");
   put("/sys/fs/cgroup/outer/middle/inner/memory.max", "max\n");
-  const MachineLimits found = limits();
-  EXPECT_DOUBLE_EQ(found.cpus, 3);
-  EXPECT_EQ(found.memory_bytes, 4 * kGiB);
-  EXPECT_EQ(found.cgroup_memory_bytes, 4 * kGiB);
+  const MachineLimits machine = limits();
+  EXPECT_DOUBLE_EQ(machine.cpus, 3);
+  EXPECT_EQ(machine.memory_bytes, 4 * kGiB);
+  EXPECT_EQ(machine.cgroup_memory_bytes, 4 * kGiB);
 }
 
 TEST_F(MachineLimitsTest, QuotaOfASiblingGroupDoesNotCount) {
@@ -121,9 +121,9 @@ TEST_F(MachineLimitsTest, QuotaAndMemoryOfCgroupV1) {
   put("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us", "100000\n");
   put("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "8589934592\n");
   put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  const MachineLimits found = limits();
-  EXPECT_DOUBLE_EQ(found.cpus, 1.5);
-  EXPECT_EQ(found.memory_bytes, 8 * kGiB);
+  const MachineLimits machine = limits();
+  EXPECT_DOUBLE_EQ(machine.cpus, 1.5);
+  EXPECT_EQ(machine.memory_bytes, 8 * kGiB);
 }
 
 TEST_F(MachineLimitsTest, CpusetsOfBothVersionsNarrowTheAffinity) {
@@ -176,11 +176,11 @@ TEST_F(MachineLimitsTest, EmptyTreeStillGivesOneCpu) {
 }
 
 TEST(MachineLimitsHere, ThisMachineHasSomeOfEverything) {
-  const MachineLimits found = machine_limits();
-  EXPECT_GT(found.cpus, 0);
-  EXPECT_LE(found.cpus, ::sysconf(_SC_NPROCESSORS_CONF));
-  EXPECT_GT(found.available_bytes, 0u);
-  EXPECT_LE(found.available_bytes, found.memory_bytes);
+  const MachineLimits machine = machine_limits();
+  EXPECT_GT(machine.cpus, 0);
+  EXPECT_LE(machine.cpus, ::sysconf(_SC_NPROCESSORS_CONF));
+  EXPECT_GT(machine.available_bytes, 0u);
+  EXPECT_LE(machine.available_bytes, machine.memory_bytes);
 }
 
 TEST(UniqueHandleTest, ClosesExactlyWhatItOwns) {

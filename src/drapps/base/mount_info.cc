@@ -59,12 +59,12 @@ std::vector<MountEntry> parse_mount_info(std::string_view text) {
 }
 
 const MountEntry* mount_of(const std::vector<MountEntry>& mounts, std::string_view path) noexcept {
-  const MountEntry* found = nullptr;
+  const MountEntry* longest = nullptr;
   for (const MountEntry& mount : mounts) {
     if (!leads_to(mount.point, path)) continue;
-    if (found == nullptr || mount.point.size() >= found->point.size()) found = &mount;
+    if (longest == nullptr || mount.point.size() >= longest->point.size()) longest = &mount;
   }
-  return found;
+  return longest;
 }
 
 }  // namespace drapps

@@ -16,8 +16,8 @@ constexpr const char* kMounts =
 
 std::string device_of(std::string_view path, std::string_view text = kMounts) {
   const auto mounts = parse_mount_info(text);
-  const MountEntry* const found = mount_of(mounts, path);
-  return found == nullptr ? "nothing" : found->device;
+  const MountEntry* const entry = mount_of(mounts, path);
+  return entry == nullptr ? "nothing" : entry->device;
 }
 
 TEST(MountInfo, TheLongestMountPointThatLeadsToAPathHasIt) {

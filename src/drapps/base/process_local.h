@@ -23,12 +23,12 @@ T& process_local() {
     T value{};
   };
   static std::atomic<Made*> current{nullptr};
-  Made* made = current.load(std::memory_order_acquire);
-  if (made != nullptr && made->maker == getpid()) return made->value;
+  Made* instance = current.load(std::memory_order_acquire);
+  if (instance != nullptr && instance->maker == getpid()) return instance->value;
   auto* fresh = new Made{.maker = getpid()};
-  if (current.compare_exchange_strong(made, fresh, std::memory_order_acq_rel)) return fresh->value;
+  if (current.compare_exchange_strong(instance, fresh, std::memory_order_acq_rel)) return fresh->value;
   delete fresh;
-  return made->value;
+  return instance->value;
 }
 
 /// Never destroys what `value` holds: for what belongs to another process, whose locks may be taken for ever.

@@ -63,24 +63,24 @@ TEST(ProcessName, AProcessStandsStillUntilItIsContinued) {
 }
 
 TEST(ProcessName, AProcessWhoseFirstThreadHasEndedGoesOn) {
-  int told[2];
-  ASSERT_EQ(pipe(told), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     std::thread([] { pause(); }).detach();
-    if (write(told[1], "x", 1) == 1) syscall(SYS_exit, 0);  // this thread alone
+    if (write(ends[1], "x", 1) == 1) syscall(SYS_exit, 0);  // this thread alone
     _exit(1);
   }
   const ProcessName name{.pid = child, .start = process_start_time(child) & ProcessName::kStartMask};
   char got = 0;
-  ASSERT_EQ(read(told[0], &got, 1), 1);
+  ASSERT_EQ(read(ends[0], &got, 1), 1);
   while (process_start_time(child) != 0) std::this_thread::yield();
   EXPECT_FALSE(name.has_ended());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(name.has_ended());
-  close(told[0]);
-  close(told[1]);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(ProcessName, WhereNoDescriptorIsLeftNobodyHasEnded) {

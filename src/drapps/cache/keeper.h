@@ -63,13 +63,13 @@ class Keeper {
   void offer(const KeepRequest& request, RecordPart part, std::uint64_t saved_ns, const Make& make) {
     std::span<const std::uint8_t> entry;
     const std::uint64_t begun = thread_cpu_ns();
-    const Status made = catching([&]() -> Status {
+    const Status status = catching([&]() -> Status {
       auto bytes = make();
       if (!bytes.ok()) return std::move(bytes).error();
       entry = *bytes;
       return ok_status();
     });
-    const Making making{.made = made.ok(), .encode_ns = thread_cpu_ns() - begun, .saved_ns = saved_ns};
+    const Making making{.success = status.ok(), .encode_ns = thread_cpu_ns() - begun, .saved_ns = saved_ns};
     static_cast<void>(catching([&] { keep(request, part, entry, making); }));
   }
   /// A record has been decoded, and nothing else will be offered of it but what ops make: what is kept as bytes is kept
@@ -78,7 +78,7 @@ class Keeper {
 
  protected:
   struct Making {
-    bool made = false;
+    bool success = false;
     std::uint64_t encode_ns = 0;  // thread-CPU time, whether it was made or not
     std::uint64_t saved_ns = 0;
   };

@@ -12,7 +12,7 @@ namespace {
 class FullKeeper final : public Keeper {
  public:
   int asked = 0;
-  int made = 0;
+  int successes = 0;
 
   bool knows(std::uint64_t) noexcept override { return false; }
   bool find(const KeepRequest&) noexcept override { return false; }
@@ -23,7 +23,7 @@ class FullKeeper final : public Keeper {
  private:
   void keep(const KeepRequest&, RecordPart, std::span<const std::uint8_t>, const Making& making) override {
     ++asked;
-    made += making.made ? 1 : 0;
+    successes += making.success ? 1 : 0;
     throw std::bad_alloc();
   }
 };
@@ -38,11 +38,11 @@ TEST(Keeper, ALackOfMemoryIsNoFailureOfTheSample) {
     return Result<std::span<const std::uint8_t>>(std::span<const std::uint8_t>(bytes));
   }));
   EXPECT_EQ(keeper.asked, 1);
-  EXPECT_EQ(keeper.made, 1);
+  EXPECT_EQ(keeper.successes, 1);
   EXPECT_NO_THROW(
       keeper.offer(request, kFirstPart, 0, []() -> Result<std::span<const std::uint8_t>> { throw std::bad_alloc(); }));
   EXPECT_EQ(keeper.asked, 2);
-  EXPECT_EQ(keeper.made, 1);
+  EXPECT_EQ(keeper.successes, 1);
 }
 
 }  // namespace

@@ -89,16 +89,16 @@ View RecordCache::find_part(const KeepRequest& request, RecordPart part) noexcep
   const FormId wanted = form(part);
   if (!fetched(at) && wanted == FormId::kBytes) return {};
   const RecordIdentity as_bytes = plain(request.record, part, at);
-  const RecordIdentity made = in_form(as_bytes, part, wanted);
-  if (!fetched(at)) return tier_.get({made, 0, member_.number});
-  if (!tier_.has(made) && (wanted == FormId::kBytes || !tier_.has(as_bytes))) return {};
+  const RecordIdentity as_form = in_form(as_bytes, part, wanted);
+  if (!fetched(at)) return tier_.get({as_form, 0, member_.number});
+  if (!tier_.has(as_form) && (wanted == FormId::kBytes || !tier_.has(as_bytes))) return {};
   struct stat status{};
   if (::stat(at.path, &status) != 0) return {};
   const std::uint64_t state = state_of(status);
   request.read.identity[part] =
       at.shard == nullptr ? identity_of(status) : at.shard->record_identity(at.offset, at.length);
   request.read.state[part] = state;
-  View view = tier_.get({made, state, member_.number});
+  View view = tier_.get({as_form, state, member_.number});
   return view || wanted == FormId::kBytes ? std::move(view) : tier_.get({as_bytes, state, member_.number});
 }
 
@@ -141,7 +141,7 @@ void RecordCache::keep(const KeepRequest& request, RecordPart part, std::span<co
                        const Making& making) {
   const FormId wanted = form(part);
   encode_ns_[static_cast<std::size_t>(wanted)].fetch_add(making.encode_ns, std::memory_order_relaxed);
-  if (making.made) return keep_as(wanted, request, part, entry, making.saved_ns);
+  if (making.success) return keep_as(wanted, request, part, entry, making.saved_ns);
   if (wanted == FormId::kCoefficients) keep_bytes(request, part);
 }
 

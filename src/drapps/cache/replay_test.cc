@@ -22,9 +22,9 @@ class Lru {
  public:
   explicit Lru(std::size_t capacity) : capacity_(capacity) {}
   bool ask(std::uint64_t record) {
-    const auto found = places_.find(record);
-    if (found != places_.end()) {
-      order_.splice(order_.begin(), order_, found->second);
+    const auto place = places_.find(record);
+    if (place != places_.end()) {
+      order_.splice(order_.begin(), order_, place->second);
       return true;
     }
     if (places_.size() == capacity_) {
@@ -66,15 +66,15 @@ class Fifo {
 /// Share of hits from the second pass on.
 template <class Cache>
 double hits(Cache cache) {
-  std::uint64_t found = 0;
+  std::uint64_t hit_count = 0;
   for (std::uint32_t pass = 0; pass < kPasses; ++pass) {
     const Permutation order(kRecords, 5, pass);
     for (std::uint64_t i = 0; i < kRecords; ++i) {
       const bool hit = cache.ask(order.at(i));
-      found += pass > 0 && hit;
+      hit_count += pass > 0 && hit;
     }
   }
-  return static_cast<double>(found) / static_cast<double>(kRecords * (kPasses - 1));
+  return static_cast<double>(hit_count) / static_cast<double>(kRecords * (kPasses - 1));
 }
 
 TEST(Replay, EvictingCachesHitAsSeldomAsTheoryAndMeasurementSay) {
@@ -101,16 +101,16 @@ TEST(Replay, AStoreHitsExactlyItsShare) {
     store.set_budget(store.bytes() + capacity * Store::size_of(FormId::kBytes, 100));
     for (std::uint32_t pass = 0; pass < 5; ++pass) {
       const Permutation order(kRecords, 5, pass);
-      std::uint64_t found = 0;
+      std::uint64_t hit_count = 0;
       for (std::uint64_t i = 0; i < kRecords; ++i) {
         const RecordIdentity id = identity_of(std::to_string(order.at(i)));
         if (store.get({id, 1})) {
-          ++found;
+          ++hit_count;
         } else {
           store.offer({id, 1}, FormId::kBytes, 100, 1, [](auto entry) { std::memset(entry.data(), 1, entry.size()); });
         }
       }
-      EXPECT_EQ(found, pass == 0 ? 0 : capacity);
+      EXPECT_EQ(hit_count, pass == 0 ? 0 : capacity);
     }
     store.leave(member);
   }

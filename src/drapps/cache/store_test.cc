@@ -335,9 +335,9 @@ TEST(Store, ManyThreadsNeverSeeAnythingButWhatWasKept) {
   }
   store.set_budget(400'000);
   EXPECT_LE(store.bytes(), 400'000u);
-  std::uint64_t found = 0;
-  for (std::uint64_t i = 0; i < kSome; ++i) found += holds(store, i, 500 + i * 7);
-  EXPECT_EQ(found, store.statistics().forms[0].entries);
+  std::uint64_t entry_count = 0;
+  for (std::uint64_t i = 0; i < kSome; ++i) entry_count += holds(store, i, 500 + i * 7);
+  EXPECT_EQ(entry_count, store.statistics().forms[0].entries);
   store.leave(member);
   EXPECT_EQ(ledger.used(), 0u);
 }

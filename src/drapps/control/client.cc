@@ -140,9 +140,9 @@ void Client::swap(std::unique_ptr<const Policy> policy, std::optional<PolicyConf
 void Client::appoint_learner() {
   learner_.reset();
   if (!config_.learn) return;
-  auto made = LiveLearner::make(config_);
-  if (!made.ok()) return;  // a config of which a policy was made has weights
-  learner_ = *std::move(made);
+  auto learner = LiveLearner::make(config_);
+  if (!learner.ok()) return;  // a config of which a policy was made has weights
+  learner_ = *std::move(learner);
   if (std::vector<std::byte> weights = learner_->weights(); weights != config_.weights) renew(std::move(weights));
 }
 

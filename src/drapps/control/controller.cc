@@ -42,8 +42,8 @@ void Controller::add(const std::shared_ptr<Client>& client) noexcept {
 
 void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = clients_.find(client);
-  if (found != clients_.end() && --found->second == 0) clients_.erase(found);
+  const auto entry = clients_.find(client);
+  if (entry != clients_.end() && --entry->second == 0) clients_.erase(entry);
 }
 
 void Controller::run(const std::stop_token& stop) noexcept {

@@ -67,8 +67,8 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
                          .step_before_ns = step_before(now),
                          .step_after_ns = {}};
     const bool held = entry.applied == entry.before && entry.proposed != entry.before;
-    const bool told = entry.hold == Hold::kStale || entry.hold == Hold::kBroken;
-    const bool news = entry.applied != entry.before || (held && !told && entry.hold != last_holds_[subject]);
+    const bool unusable = entry.hold == Hold::kStale || entry.hold == Hold::kBroken;
+    const bool news = entry.applied != entry.before || (held && !unusable && entry.hold != last_holds_[subject]);
     last_holds_[subject] = held ? entry.hold : Hold::kNone;
     moves_ += entry.applied != entry.before;
     held_ += held;

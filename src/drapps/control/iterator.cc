@@ -22,7 +22,7 @@ json FirstBatch::to_json() const {
   if (given == 0) return parts;
   std::uint64_t from = began;
   const std::pair<const char*, std::uint64_t> ends[] = {
-      {"first_read_s", read}, {"first_sample_s", made}, {"rest_s", given}};
+      {"first_read_s", read}, {"first_sample_s", sample}, {"rest_s", given}};
   for (const auto& [name, end] : ends) {
     if (end < from) continue;
     parts[name] = static_cast<double>(end - from) * 1e-9;
@@ -100,7 +100,7 @@ std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
   if (next && first_->given == 0) {
     const Metrics& metrics = runner_->metrics();
     first_->read = metrics.read.ns();
-    first_->made = metrics.made.ns();
+    first_->sample = metrics.first_sample.ns();
     first_->given = monotonic_ns();
   }
   position_ = runner_->position();

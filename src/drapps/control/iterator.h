@@ -25,7 +25,7 @@ namespace drapps {
 struct FirstBatch {
   std::uint64_t began = 0;
   std::uint64_t read = 0;                // the first record; never for rows of arrays
-  std::uint64_t made = 0;                // the first sample
+  std::uint64_t sample = 0;              // the first sample
   std::atomic<std::uint64_t> given = 0;  // written last, so that who sees it sees the others
 
   /// {"first_read_s", "first_sample_s", "rest_s"}, as far as each took time; empty before it was given.

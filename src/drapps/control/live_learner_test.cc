@@ -261,8 +261,8 @@ TEST_F(LiveLearning, OtherThreadsMayLookAndFreezeMeanwhile) {
 
 TEST(LivePolicies, ThatDoNotLearnAreNamed) {
   const auto refused = [](const std::string& name) {
-    const auto made = make_policy({.name = name, .learn = true});
-    return made.ok() ? "made" : made.error().message;
+    const auto policy = make_policy({.name = name, .learn = true});
+    return policy.ok() ? "made" : policy.error().message;
   };
   EXPECT_THAT(refused("initial"), HasSubstr("policy initial does not go on learning: learn=True is for ppo, sac"));
   EXPECT_THAT(refused("cql"), HasSubstr("policy cql does not go on learning"));

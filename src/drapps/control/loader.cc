@@ -18,7 +18,7 @@ using nlohmann::json;
 }  // namespace
 
 Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, Resources resources) {
-  auto made = catching([&]() -> Result<std::unique_ptr<Loader>> {
+  auto result = catching([&]() -> Result<std::unique_ptr<Loader>> {
     if (auto policy = make_policy(resources.policy); !policy.ok()) return std::move(policy).error();
     auto plan = Plan::make(std::move(spec), *source);
     if (!plan.ok()) return std::move(plan).error();
@@ -33,8 +33,8 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
     }
     return loader;
   });
-  if (!made.ok()) advise(made.error());
-  return made;
+  if (!result.ok()) advise(result.error());
+  return result;
 }
 
 Loader::Own::Own(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source, const Resources& resources)
@@ -67,9 +67,9 @@ Result<Sampler> Loader::sampler(const Pass& pass) const {
 }
 
 Result<std::uint64_t> Loader::steps(const Pass& pass) const {
-  auto made = sampler(pass);
-  if (!made.ok()) return std::move(made).error();
-  return made->steps();
+  auto samples = sampler(pass);
+  if (!samples.ok()) return std::move(samples).error();
+  return samples->steps();
 }
 
 std::unique_lock<std::mutex> Loader::lock() const {
@@ -170,14 +170,14 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
                     .late = std::move(late),
                     .ahead = pass.ahead,
                     .cursors = pass.cursors};
-  auto made = make_runner(parts);
-  const bool full = !made.ok() && made.error().code == ErrorCode::kResourceExhausted;
+  auto runner = make_runner(parts);
+  const bool full = !runner.ok() && runner.error().code == ErrorCode::kResourceExhausted;
   const bool leaves = full && (parts.residence != nullptr || parts.upload != nullptr);
   {
     const auto guard = lock();
     own.upload.use(parts.upload != nullptr && !leaves);
-    if (!leaves) return made;
-    parts.residence != nullptr ? own.residence.leave(made.error()) : own.upload.leave(made.error());
+    if (!leaves) return runner;
+    parts.residence != nullptr ? own.residence.leave(runner.error()) : own.upload.leave(runner.error());
   }
   if (parts.upload != nullptr) parts.arena = own.arena->take();  // of slots of another size
   parts.residence.reset();

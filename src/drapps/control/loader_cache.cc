@@ -21,11 +21,11 @@ std::vector<std::optional<std::string>> made_with(const Plan& plan, const Source
   std::vector<std::optional<std::string>> all(source.parts().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto part = static_cast<RecordPart>(i);
-    std::vector<std::optional<std::string>> said;
+    std::vector<std::optional<std::string>> traits;
     for (const auto& one : plan.parts) {
-      if (one->of() == part) said.push_back(one->made_with(form));
+      if (one->of() == part) traits.push_back(one->made_with(form));
     }
-    if (said.size() == 1) all[i] = said.front();
+    if (traits.size() == 1) all[i] = traits.front();
   }
   return all;
 }

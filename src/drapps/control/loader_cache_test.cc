@@ -52,22 +52,22 @@ class KeptRecords : public testing::Test {
     spec.parts = {testing_pictures::picture_part({.ops = std::move(ops)})};
     spec.sampler = {.shuffle = true, .seed = 7, .batch = 16};
     const Budget budget{.cpus = ram ? std::optional(2.0) : std::nullopt, .bytes = ram};  // workers have memory each
-    auto made = Loader::make(std::move(spec), std::move(source), {.budget = budget, .cache = options});
-    EXPECT_TRUE(made.ok()) << made.error().message;
-    return *std::move(made);
+    auto result = Loader::make(std::move(spec), std::move(source), {.budget = budget, .cache = options});
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    return *std::move(result);
   }
   static std::vector<std::string> pass(Loader& loader, std::uint32_t epoch) {
     const auto iterator = *loader.iterate({.epoch = epoch});
-    std::vector<std::string> found;
+    std::vector<std::string> contents;
     while (true) {
       const auto next = iterator->next(std::chrono::seconds(60));
       if (const auto* error = next ? std::get_if<Error>(&*next) : nullptr) {
-        found.push_back(error->path + ": " + error->message);
+        contents.push_back(error->path + ": " + error->message);
         continue;
       }
-      if (!next || !std::holds_alternative<Batch>(*next)) return found;
+      if (!next || !std::holds_alternative<Batch>(*next)) return contents;
       const auto& batch = std::get<Batch>(*next);
-      std::string& content = found.emplace_back();
+      std::string& content = contents.emplace_back();
       for (const Column& column : batch.plan->layout.columns()) {
         content.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
       }
@@ -115,8 +115,8 @@ TEST_F(KeptRecords, StorageGivesTheRecordsThatAreKeptNoSecondTime) {
         EXPECT_EQ(hits, count_of(*keeps, "bytes", "samples"));
       }
     }
-    const double found = static_cast<double>(count_of(*keeps, "bytes", "samples")) / static_cast<double>(files->size());
-    EXPECT_NEAR(found, share, 0.01);
+    const double ratio = static_cast<double>(count_of(*keeps, "bytes", "samples")) / static_cast<double>(files->size());
+    EXPECT_NEAR(ratio, share, 0.01);
   }
 }
 

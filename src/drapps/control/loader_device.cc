@@ -66,19 +66,19 @@ std::int32_t best_share(const PlacementRates& rates) noexcept {
 
 Result<std::shared_ptr<LateStage>> LoaderDevice::enter(const Plan& plan, Engine& engine) {
   if (entered_ || choice_.mode == PlacementMode::kCpu) return decoder_;
-  auto made = catching([&] { return make(plan, engine); });
-  const bool full = !made.ok() && made.error().code == ErrorCode::kResourceExhausted;
-  if (full) warning_ = "the CPU decodes all, and " + choice_.device + " nothing: " + made.error().message;
-  if (!made.ok() && !full && choice_.mode == PlacementMode::kGpu) {
-    Error error = std::move(made).error();
+  auto stage = catching([&] { return make(plan, engine); });
+  const bool full = !stage.ok() && stage.error().code == ErrorCode::kResourceExhausted;
+  if (full) warning_ = "the CPU decodes all, and " + choice_.device + " nothing: " + stage.error().message;
+  if (!stage.ok() && !full && choice_.mode == PlacementMode::kGpu) {
+    Error error = std::move(stage).error();
     error.message = "placement=\"gpu\" cannot be: " + error.message;
     return error;
   }
   entered_ = true;
-  if (made.ok()) {
-    decoder_ = *std::move(made);
+  if (stage.ok()) {
+    decoder_ = *std::move(stage);
   } else {
-    unused_ = made.error().message;
+    unused_ = stage.error().message;
   }
   return decoder_;
 }

@@ -4,14 +4,14 @@ namespace drapps {
 
 Result<std::shared_ptr<Residence>> LoaderResidence::enter(const Plan& plan, const Source& source) {
   if (!choice_ || left_ || residence_ != nullptr) return residence_;
-  auto made = Residence::make(*choice_, plan, source);
-  if (made.ok()) {
-    residence_ = *made;
-  } else if (made.error().code == ErrorCode::kResourceExhausted) {
-    leave(made.error());
+  auto residence = Residence::make(*choice_, plan, source);
+  if (residence.ok()) {
+    residence_ = *residence;
+  } else if (residence.error().code == ErrorCode::kResourceExhausted) {
+    leave(residence.error());
     return residence_;
   }
-  return made;
+  return residence;
 }
 
 void LoaderResidence::leave(const Error& error) {

@@ -127,11 +127,11 @@ TEST(Loader, PassesTooShortForADecisionAddUpToDecisions) {
   for (; log()["totals"]["moves"].get<int>() < 3 && std::chrono::steady_clock::now() < end; ++epoch) {
     EXPECT_EQ(drain(**loader->iterate({.epoch = epoch}), 10ms).size(), 3u);
   }
-  const auto told = log();
-  EXPECT_GE(told["totals"]["moves"].get<int>(), 3);
-  ASSERT_FALSE(told["entries"].empty());
+  const auto decisions = log();
+  EXPECT_GE(decisions["totals"]["moves"].get<int>(), 3);
+  ASSERT_FALSE(decisions["entries"].empty());
   std::uint32_t last = 0;
-  for (const auto& entry : told["entries"]) {
+  for (const auto& entry : decisions["entries"]) {
     EXPECT_GE(entry["epoch"].get<std::uint32_t>(), last);
     last = entry["epoch"];
     EXPECT_LT(last, epoch);
@@ -315,11 +315,11 @@ TEST(Loader, AChildOfForkGoesOnWithTheLoaderButNotWithTheIterator) {
   const pid_t child = fork();
   if (child == 0) {
     const auto refused = live->next(1s);
-    const bool told = refused && std::holds_alternative<Error>(*refused);
+    const bool has_error = refused && std::holds_alternative<Error>(*refused);
     const bool blank = loader->explain()["decisions"]["totals"]["decisions"] == 0 && !loader->settings().knobs.empty();
     const bool same = drain(**loader->iterate({.epoch = 1})) == expected;
     live.reset();
-    _exit(told && blank && same ? 0 : 1);
+    _exit(has_error && blank && same ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -9,13 +9,13 @@ std::shared_ptr<BatchUpload> LoaderUpload::enter(const std::string& device, cons
   device_ = device;
   upload_.reset();
   why_not_.clear();
-  auto made = BatchUpload::make(device, plan, source);
-  if (made.ok()) {
-    upload_ = *std::move(made);
-  } else if (made.error().code == ErrorCode::kResourceExhausted) {
-    leave(made.error());
+  auto upload = BatchUpload::make(device, plan, source);
+  if (upload.ok()) {
+    upload_ = *std::move(upload);
+  } else if (upload.error().code == ErrorCode::kResourceExhausted) {
+    leave(upload.error());
   } else {
-    why_not_ = made.error().message;
+    why_not_ = upload.error().message;
   }
   return upload_;
 }

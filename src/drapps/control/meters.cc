@@ -15,9 +15,9 @@ using nlohmann::json;
 json value_of(const Reading& reading) { return reading.valid ? json(reading.value) : json(); }
 
 json reading_json(const Reading& reading, const ReadingInfo& info, std::uint64_t now_ns) {
-  json said{{"value", value_of(reading)}, {"unit", info.unit}, {"source", info.source}};
-  if (reading.valid) said["age_s"] = 1e-9 * static_cast<double>(now_ns - std::min(now_ns, reading.time_ns));
-  return said;
+  json report{{"value", value_of(reading)}, {"unit", info.unit}, {"source", info.source}};
+  if (reading.valid) report["age_s"] = 1e-9 * static_cast<double>(now_ns - std::min(now_ns, reading.time_ns));
+  return report;
 }
 
 /// Of one of several things, by the names of its meter without what stands before the first dot.

@@ -37,14 +37,14 @@ TEST(Meters, WithNothingReadableAllIsInvalid) {
   for (std::uint64_t look = 1; look < 4; ++look) {
     for (const Reading& each : list_of(meters.read(look * kSecondNs))) EXPECT_FALSE(each.valid);
   }
-  const nlohmann::json said = meters.to_json(5 * kSecondNs);
-  EXPECT_EQ(said["readings"].size(), kMachineReadings);
-  for (const auto& [name, each] : said["readings"].items()) {
+  const nlohmann::json report = meters.to_json(5 * kSecondNs);
+  EXPECT_EQ(report["readings"].size(), kMachineReadings);
+  for (const auto& [name, each] : report["readings"].items()) {
     EXPECT_TRUE(each["value"].is_null()) << name;
     EXPECT_FALSE(each.contains("age_s")) << name;
     EXPECT_FALSE(each["source"].get<std::string>().empty()) << name;
   }
-  for (const char* list : {"cores", "gpus", "disks", "interfaces"}) EXPECT_TRUE(said[list].empty()) << list;
+  for (const char* list : {"cores", "gpus", "disks", "interfaces"}) EXPECT_TRUE(report[list].empty()) << list;
 }
 
 TEST(Meters, AreReadForAllLoadersTogether) {
@@ -56,12 +56,12 @@ TEST(Meters, AreReadForAllLoadersTogether) {
   EXPECT_DOUBLE_EQ(meters.read(kSecondNs + kSecondNs / 2).cpu.use_mean.value, 0.5);
   put_core(tree, 1000);
   EXPECT_DOUBLE_EQ(meters.read(kSecondNs + kSecondNs * 3 / 4).cpu.use_mean.value, 0.5);  // of a loader beside it
-  const nlohmann::json said = meters.to_json(kSecondNs + kSecondNs * 3 / 4);
-  EXPECT_DOUBLE_EQ(said["readings"]["cpu.use_mean"]["value"], 0.5);
-  EXPECT_EQ(said["readings"]["cpu.use_mean"]["unit"], "share");
-  EXPECT_DOUBLE_EQ(said["readings"]["cpu.use_mean"]["age_s"], 0.25);
-  EXPECT_EQ(said["cores"][0]["cpu"], 0);
-  EXPECT_TRUE(said["cores"][0]["steal"].is_number());
+  const nlohmann::json report = meters.to_json(kSecondNs + kSecondNs * 3 / 4);
+  EXPECT_DOUBLE_EQ(report["readings"]["cpu.use_mean"]["value"], 0.5);
+  EXPECT_EQ(report["readings"]["cpu.use_mean"]["unit"], "share");
+  EXPECT_DOUBLE_EQ(report["readings"]["cpu.use_mean"]["age_s"], 0.25);
+  EXPECT_EQ(report["cores"][0]["cpu"], 0);
+  EXPECT_TRUE(report["cores"][0]["steal"].is_number());
 }
 
 TEST(Meters, SumTheWorkerProcessesOfLoadersUntilTheyLeave) {

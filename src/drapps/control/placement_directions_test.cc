@@ -106,9 +106,9 @@ class LivePlacement {
     plant.detach(*runner);
     const LateCounts counts = late_->counts();
     const std::uint64_t steps = counts.decoded + counts.augmented;
-    Spent made = spent(before, now);
-    made.device = static_cast<double>(steps - std::exchange(steps_, steps)) / kPhotos;
-    return made;
+    Spent cost = spent(before, now);
+    cost.device = static_cast<double>(steps - std::exchange(steps_, steps)) / kPhotos;
+    return cost;
   }
 
   Engine engine_;

@@ -84,19 +84,19 @@ void ProcessPlant::leave_board() {
 
 /// Keeps what the process has counted.
 void ProcessPlant::part_with(std::uint32_t number) {
-  const auto found = members_.find(number);
-  if (found == members_.end()) return;
+  const auto entry = members_.find(number);
+  if (entry == members_.end()) return;
   const ProcessStatus status = board_->status(number);
-  static_cast<void>(count_made(found->second, status));
+  static_cast<void>(count_made(entry->second, status));
   gone_ += worker_times(status.times);
-  members_.erase(found);
+  members_.erase(entry);
 }
 
 /// Gives what it has made since it was looked at last: samples, and batches as such.
 std::uint64_t ProcessPlant::count_made(MemberProcess& member, const ProcessStatus& status) const {
-  const std::uint64_t made = status.samples + status.tasks;
+  const std::uint64_t items = status.samples + status.tasks;
   samples_ += status.samples - std::exchange(member.samples, status.samples);
-  return made - std::exchange(member.made, made);
+  return items - std::exchange(member.items, items);
 }
 
 void ProcessPlant::set_scaling(ScalingMode scaling, std::int32_t most) {
@@ -187,7 +187,7 @@ void ProcessPlant::look(std::uint64_t now) const {
   const bool limited = engine_.cpu_budget() < engine_.machine().affinity_cpus;
   for (auto& [number, member] : members_) {
     const ProcessStatus status = board_->status(number);
-    const std::uint64_t made = count_made(member, status);
+    const std::uint64_t items = count_made(member, status);
     const auto cpu = cpu_ns_of(member.pid);
     if (!cpu) continue;
     const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
@@ -201,7 +201,7 @@ void ProcessPlant::look(std::uint64_t now) const {
       const double alone = static_cast<double>(used) * static_cast<double>(past) / worked;
       // Its samples are made by one thread.
       counted_.demand_ns += std::max(used, static_cast<std::uint64_t>(std::min(alone, static_cast<double>(past))));
-      counted_.made += made;
+      counted_.output += items;
     }
     member.cpu_ns = *cpu;
     member.paused_ns = paused;
@@ -231,7 +231,7 @@ PlantCounters ProcessPlant::counters() const {
   if (board_ != nullptr) look(now);
   return {.time_ns = now,
           .batches = batches_,
-          .samples = counted_.made,
+          .samples = counted_.output,
           .stall_ns = consumer_->stall_ns(now),
           .cpu_ns = counted_.demand_ns,
           .finished = board_ == nullptr};
@@ -246,7 +246,7 @@ Observation ProcessPlant::observe() {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t now = monotonic_ns();
   if (board_ != nullptr) look(now);
-  Observation seen{.time_ns = now, .batches = batches_, .samples = counted_.made};
+  Observation seen{.time_ns = now, .batches = batches_, .samples = counted_.output};
   seen.consumer = consumer_->observe(now);
   seen.settings = settings_;
   seen.finished = board_ == nullptr;
@@ -261,7 +261,7 @@ Observation ProcessPlant::observe() {
   seen.processes = counted_;
   const std::int32_t missing = settings_[KnobId::kProcesses] - working();
   const auto unmade =
-      std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_.at(number).made == 0; });
+      std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_.at(number).items == 0; });
   seen.processes.starting = std::max(missing, 0) + static_cast<std::int32_t>(unmade);
   seen.processes.leaving = std::max(-missing, 0) + static_cast<std::int32_t>(members_.size() - joined_.size());
   seen.processes.idle_cores_ns = engine_.idle_cpu_ns();

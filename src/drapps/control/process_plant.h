@@ -80,7 +80,7 @@ class ProcessPlant final : public Plant {
   struct MemberProcess {
     std::int32_t pid = 0;
     bool seen = false;  // the counters are those of the last look
-    std::uint64_t cpu_ns = 0, paused_ns = 0, delay_ns = 0, made = 0, samples = 0;
+    std::uint64_t cpu_ns = 0, paused_ns = 0, delay_ns = 0, items = 0, samples = 0;
   };
 
   void look(std::uint64_t now) const;

@@ -125,13 +125,13 @@ TEST(ProcessPlant, WhatWasMadeBeforeTheFirstLookIsNotCounted) {
   Pass pass(1);
   make_a_batch(pass, 0);
   const ProcessObservation first = pass.plant.observe().processes;
-  EXPECT_EQ(first.made, 0u);
+  EXPECT_EQ(first.output, 0u);
   EXPECT_EQ(first.demand_ns, 0u);
   make_a_batch(pass, 0);
   work(milliseconds(20));
   const Observation seen = pass.plant.observe();
   const ProcessObservation& then = seen.processes;
-  EXPECT_EQ(then.made, 1u);
+  EXPECT_EQ(then.output, 1u);
   EXPECT_EQ(seen.samples, 1u);
   EXPECT_GE(then.demand_ns, 20 * kMs);
   pass.plant.left(pass.numbers[0]);

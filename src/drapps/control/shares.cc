@@ -57,9 +57,9 @@ double Shares::cores(const void* who, double budget) {
     --sharers;
   }
   const double share = left / static_cast<double>(sharers);
-  const auto found = members_.find(who);
-  if (found == members_.end()) return share;
-  MemberLoader& member = found->second;
+  const auto entry = members_.find(who);
+  if (entry == members_.end()) return share;
+  MemberLoader& member = entry->second;
   if (member.budget != budget || std::abs(share - member.cores) >= kNoChange * budget) {
     member.budget = budget;
     member.cores = share;
@@ -69,8 +69,8 @@ double Shares::cores(const void* who, double budget) {
 
 Turn Shares::turn(const void* who, std::uint64_t now_ns) const {
   const std::scoped_lock lock(mutex_);
-  const auto found = members_.find(who);
-  const MemberLoader mine = found == members_.end() ? MemberLoader{} : found->second;
+  const auto entry = members_.find(who);
+  const MemberLoader mine = entry == members_.end() ? MemberLoader{} : entry->second;
   const bool tries = mine.trying == Trying::kTries && now_ns <= mine.noted_ns + kAwayNs;
   Turn turn = Turn::kOpen;
   for (const auto& [other, member] : members_) {

@@ -47,7 +47,7 @@ class Waits {
 Totals less(const Totals& now, const Totals& before) {
   return {.seconds = now.seconds - before.seconds,
           .samples = now.samples - before.samples,
-          .made = now.made - before.made,
+          .output = now.output - before.output,
           .steps = now.steps - before.steps,
           .stall = now.stall - before.stall,
           .gpu_idle = now.gpu_idle - before.gpu_idle,

@@ -26,8 +26,8 @@ namespace {
 std::vector<std::string_view> shipped_policies() {
   std::vector<std::string_view> names = policy_names();
   std::erase_if(names, [](std::string_view name) {
-    const auto made = make_policy({.name = std::string(name)});
-    const bool weightless = !made.ok() && made.error().message.find("no weights of its own") != std::string::npos;
+    const auto policy = make_policy({.name = std::string(name)});
+    const bool weightless = !policy.ok() && policy.error().message.find("no weights of its own") != std::string::npos;
     return name == "faulty" || name.starts_with("random") || weightless;
   });
   return names;
@@ -37,9 +37,9 @@ std::unique_ptr<const Policy> policy_named(std::string_view name, bool judge = f
   PolicyConfig config;
   config.name = name;
   config.judge = judge;
-  auto made = make_policy(config);
-  EXPECT_TRUE(made.ok()) << name;
-  return std::move(*made);
+  auto policy = make_policy(config);
+  EXPECT_TRUE(policy.ok()) << name;
+  return std::move(*policy);
 }
 
 double rate_of(const RunResult& result) {
@@ -237,9 +237,9 @@ TEST(Simulation, PredictionFindsDepthAndMakersWithoutACalibration) {
   Settings start = fit_settings({}, limits_of(world));
   start[KnobId::kWorkers] = start[KnobId::kIoDepth] = start[KnobId::kPrefetchDepth] = 1;
   const RunResult result = run(stationary(world, 120), policy_named("mpc"), start);
-  const Settings& found = result.segments.back().settings;
-  EXPECT_GE(found[KnobId::kIoDepth], 32);
-  EXPECT_GE(found[KnobId::kWorkers], 4);
+  const Settings& settings = result.segments.back().settings;
+  EXPECT_GE(settings[KnobId::kIoDepth], 32);
+  EXPECT_GE(settings[KnobId::kWorkers], 4);
   EXPECT_GT(late_rate(world, policy_named("mpc"), start), 1900);
 }
 
@@ -280,10 +280,10 @@ TEST(Simulation, TheModelGivesEachStageWhatItNeeds) {
   world.machine.storage = {.bandwidth = 1e9, .latency = 5e-3};
   world.workload.stages[kDecodeStage].cpu = 2e-3;
   world.consumer.step = 0.064;  // 1,000 samples/s: 2 cores, 5 reads
-  const Settings found = run(stationary(world, 60), policy_named("model")).segments.back().settings;
-  EXPECT_GE(found[KnobId::kWorkers], 2);
-  EXPECT_LE(found[KnobId::kWorkers], 6);
-  EXPECT_GE(found[KnobId::kIoDepth], 4);
+  const Settings settings = run(stationary(world, 60), policy_named("model")).segments.back().settings;
+  EXPECT_GE(settings[KnobId::kWorkers], 2);
+  EXPECT_LE(settings[KnobId::kWorkers], 6);
+  EXPECT_GE(settings[KnobId::kIoDepth], 4);
   EXPECT_GT(late_rate(world, policy_named("model"), {}), 950);
 }
 

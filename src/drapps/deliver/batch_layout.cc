@@ -43,9 +43,9 @@ std::vector<std::int64_t> BatchLayout::shape(const std::byte* slot, const Column
 }
 
 std::size_t BatchLayout::find(std::string_view name) const noexcept {
-  const auto found =
+  const auto column =
       std::find_if(columns_.begin(), columns_.end(), [&](const Column& each) { return each.name == name; });
-  return static_cast<std::size_t>(found - columns_.begin());
+  return static_cast<std::size_t>(column - columns_.begin());
 }
 
 }  // namespace drapps

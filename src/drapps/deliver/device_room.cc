@@ -33,12 +33,12 @@ Status RoomMemory::grow(std::size_t bytes) {
     }
     counted_ = more;
   }
-  auto made = room_->device->allocate(where_, more);
-  if (!made.ok()) {
+  auto allocation = room_->device->allocate(where_, more);
+  if (!allocation.ok()) {
     reset();
-    return std::move(made).error();
+    return std::move(allocation).error();
   }
-  memory_ = *std::move(made);
+  memory_ = *std::move(allocation);
   return ok_status();
 }
 

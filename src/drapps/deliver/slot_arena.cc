@@ -37,12 +37,12 @@ HeldSlot::~HeldSlot() {
   if (slot_ != nullptr && slot_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) SlotArena::release(slot_);
 }
 
-Status HeldSlot::wait_made() const { return slot_->made == nullptr ? ok_status() : slot_->made->wait(); }
+Status HeldSlot::wait_made() const { return slot_->completion == nullptr ? ok_status() : slot_->completion->wait(); }
 
 Result<std::unique_ptr<device::Stream>> HeldSlot::hand_over(std::uintptr_t stream, bool waits) const {
   auto user = slot_->arena->room_->device->foreign_stream(stream);
   if (!user.ok()) return user;
-  if (waits && slot_->made != nullptr) DRAPPS_RETURN_IF_ERROR((*user)->wait(*slot_->made));
+  if (waits && slot_->completion != nullptr) DRAPPS_RETURN_IF_ERROR((*user)->wait(*slot_->completion));
   return user;
 }
 
@@ -244,7 +244,7 @@ void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filli
 void SlotArena::destroy(Slot* slot, bool reuse_range) noexcept {
   const std::size_t offset = slot->offset;
   for (const auto& use : slot->uses) static_cast<void>(use->wait());
-  if (slot->made != nullptr) static_cast<void>(slot->made->wait());
+  if (slot->completion != nullptr) static_cast<void>(slot->completion->wait());
   delete slot;
   if (!memory_ || !reuse_range) return;
   // Gives the pages back to the system; the range of the file is mapped again later.

@@ -78,7 +78,7 @@ struct Slot {
   HeapMemory heap;                                   // of a small one
   Mapping mapping;                                   // of a large one
   device::Memory elsewhere;                          // of one on a device, or pinned
-  std::unique_ptr<device::Event> made;               // behind all that fills it there
+  std::unique_ptr<device::Event> completion;         // behind all that fills it there
   std::vector<std::unique_ptr<device::Event>> uses;  // behind each use of it; the arena's mutex guards it while held
   std::size_t offset = 0;                            // of a large one's range in the arena's memfd
   MemoryKind kind{};
@@ -106,7 +106,7 @@ class HeldSlot {
   MemoryKind kind() const noexcept { return slot_->kind; }
 
   /// Whether a device has made it, or is about to.
-  bool of_device() const noexcept { return slot_->made != nullptr; }
+  bool of_device() const noexcept { return slot_->completion != nullptr; }
   /// Waits on the host until it has. Errors are the device's.
   Status wait_made() const;
   /// A user's stream, by its handle (Device::foreign_stream); from now on it waits for that, where `waits`.

@@ -171,8 +171,8 @@ TEST_P(SlotArenaTest, AChildReadsTheBatchThatItsParentHolds) {
   const pid_t child = fork();
   if (child == 0) {
     char byte = 0;
-    const bool told = read(go[0], &byte, 1) == 1;
-    int wrong = told ? 0 : 1;
+    const bool ready = read(go[0], &byte, 1) == 1;
+    int wrong = ready ? 0 : 1;
     for (std::size_t i = 0; i < bytes(); ++i) wrong += held.data()[i] == std::byte{42} ? 0 : 1;
     held = HeldSlot();  // must neither hang nor touch the parent's arena
     _exit(wrong == 0 ? 0 : 1);

@@ -34,19 +34,19 @@ bool changes_nothing(const AxisMove& move, std::int32_t out) noexcept {
 
 PictureMove picture_move(const TrailStep& step) noexcept {
   const auto [height, width] = step.before;
-  PictureMove made{.axes = {{0, 1, height}, {0, 1, width}}};
+  PictureMove move{.axes = {{0, 1, height}, {0, 1, width}}};
   switch (step.kind) {
     case TrailStep::Kind::kCrop:
-      made.axes[0].start = step.rect.top;
-      made.axes[1].start = step.rect.left;
-      made.border = static_cast<Border>(step.border);
-      for (std::size_t c = 0; c < step.fill.size(); ++c) made.fill[c] = step.fill[c];
+      move.axes[0].start = step.rect.top;
+      move.axes[1].start = step.rect.left;
+      move.border = static_cast<Border>(step.border);
+      for (std::size_t c = 0; c < step.fill.size(); ++c) move.fill[c] = step.fill[c];
       break;
-    case TrailStep::Kind::kFlipHorizontal: made.axes[1] = {width - 1, -1, width}; break;
-    case TrailStep::Kind::kFlipVertical: made.axes[0] = {height - 1, -1, height}; break;
+    case TrailStep::Kind::kFlipHorizontal: move.axes[1] = {width - 1, -1, width}; break;
+    case TrailStep::Kind::kFlipVertical: move.axes[0] = {height - 1, -1, height}; break;
     default: break;  // is none
   }
-  return made;
+  return move;
 }
 static_assert(static_cast<int>(Border::kFill) == static_cast<int>(kernel::PadMode::kConstant) &&
               static_cast<int>(Border::kEdge) == static_cast<int>(kernel::PadMode::kEdge) &&
@@ -183,7 +183,7 @@ void AugmentList::end_work(bool resized, AugmentLaunch& launch) {
 
 /// The picture as it is until now, of `extent`, is made by a launch of its own and begins what follows.
 void AugmentList::keep(Extent extent, std::size_t round, bool resized) {
-  current_.made = static_cast<std::int64_t>(kept_bytes_);
+  current_.offset = static_cast<std::int64_t>(kept_bytes_);
   current_.made_rows = extent.height;
   current_.made_columns = extent.width;
   current_.made_channels = current_.channels;
@@ -194,7 +194,7 @@ void AugmentList::keep(Extent extent, std::size_t round, bool resized) {
   kept_bytes_ += kept_size(extent);
   if (kept_.size() == round) kept_.emplace_back();
   end_work(resized, kept_[round]);
-  begin_work({.picture = current_.made,
+  begin_work({.picture = current_.offset,
               .rows = current_.made_rows,
               .columns = current_.made_columns,
               .channels = current_.made_channels});
@@ -235,10 +235,10 @@ void AugmentList::add_color(const TrailStep& step, bool resized) {
 
 void AugmentList::add_erasure(const Erasure& erasure, Dtype dtype) {
   const auto [top, left, height, width] = erasure.rect;
-  PictureErasure made{.top = top, .left = left, .height = height, .width = width, .key = erasure.key};
-  made.deviates = erasure.fill == Erasure::Fill::kNormalPerPixel ? 1 : 0;
-  for (std::int32_t c = 0; made.deviates == 0 && c < 4; ++c) made.levels[c] = erased_level(dtype, erasure, c);
-  erasures_.push_back(made);
+  PictureErasure entry{.top = top, .left = left, .height = height, .width = width, .key = erasure.key};
+  entry.deviates = erasure.fill == Erasure::Fill::kNormalPerPixel ? 1 : 0;
+  for (std::int32_t c = 0; entry.deviates == 0 && c < 4; ++c) entry.levels[c] = erased_level(dtype, erasure, c);
+  erasures_.push_back(entry);
   ++current_.erasures;
 }
 
@@ -280,11 +280,11 @@ Result<ResizeAxis> AugmentList::plan(const TrailStep& step, std::size_t axis) {
                      latest.step.nearest == step.nearest && latest.step.filter == step.filter &&
                      latest.step.arithmetic == step.arithmetic;
   if (again) return latest.axis;
-  ResizeAxis made{.plan = static_cast<std::int32_t>(plans_.size()), .out = out, .stride = 1};
+  ResizeAxis axis_plan{.plan = static_cast<std::int32_t>(plans_.size()), .out = out, .stride = 1};
   const auto outputs = static_cast<std::size_t>(out);
   if (step.nearest) {
     plans_.resize(plans_.size() + 3 * outputs, std::int32_t{1} << kernel::kWeightBits);
-    const std::span<std::int32_t> first(plans_.data() + made.plan, outputs);
+    const std::span<std::int32_t> first(plans_.data() + axis_plan.plan, outputs);
     const std::span<std::int32_t> count(first.data() + outputs, outputs);
     kernel::nearest_pixels(first, in);
     for (std::size_t i = 0; i < outputs; ++i) {
@@ -295,13 +295,13 @@ Result<ResizeAxis> AugmentList::plan(const TrailStep& step, std::size_t axis) {
     const auto pass = axis == 0 ? kernel::ResizePass::kVertical : kernel::ResizePass::kHorizontal;
     DRAPPS_RETURN_IF_ERROR(planner_.make(in, out, step.filter, step.arithmetic, pass, kernel::Level::kPortable));
     const kernel::Axis& plan = planner_.axis();
-    made.stride = plan.stride;
+    axis_plan.stride = plan.stride;
     plans_.insert(plans_.end(), plan.first, plan.first + outputs);
     plans_.insert(plans_.end(), plan.count, plan.count + outputs);
     plans_.insert(plans_.end(), plan.weights, plan.weights + outputs * static_cast<std::size_t>(plan.stride));
   }
-  latest = {.known = true, .step = step, .axis = made};
-  return made;
+  latest = {.known = true, .step = step, .axis = axis_plan};
+  return axis_plan;
 }
 
 std::size_t AugmentList::bytes() const noexcept {

@@ -70,15 +70,15 @@ class Comparison {
     PictureSpec spec{.channels = channels_, .extent = extent_, .fixed = true};
     for (const Op& op : ops_) {
       if (std::holds_alternative<RandomApply>(op)) return false;
-      auto made = infer(op, spec);
-      if (!made.ok()) return false;
-      spec = *made;
+      auto next = infer(op, spec);
+      if (!next.ok()) return false;
+      spec = *next;
     }
     auto writer = PictureWriter::make(format_, spec);
     if (!writer.ok()) return false;
     for (std::size_t i = 0; i < count; ++i) add(i, *writer);
     launch(*writer, turn);
-    EXPECT_EQ(made_, expected_) << describe();
+    EXPECT_EQ(output_, expected_) << describe();
     return true;
   }
 
@@ -113,8 +113,8 @@ class Comparison {
     Trail trail;
     for (std::size_t op = 0; op < ops_.size(); ++op) {
       const Draws draws({.seed = seed_, .position = i}, static_cast<std::uint16_t>(op + 1));
-      OpContext made{draws, scratch_, op + 1 == ops_.size()};
-      ASSERT_TRUE(drapps::run(ops_[op], picture, made).ok());
+      OpContext context{draws, scratch_, op + 1 == ops_.size()};
+      ASSERT_TRUE(drapps::run(ops_[op], picture, context).ok());
       OpContext written{draws, scratch_, op + 1 == ops_.size()};
       written.trail = &trail;
       ASSERT_TRUE(drapps::run(ops_[op], noted, written).ok());
@@ -130,14 +130,14 @@ class Comparison {
     const std::vector<std::byte> table = writer.table();
     std::vector<std::uint64_t> memory(list_.device_bytes() / 8 + 1);
     auto* const copy = reinterpret_cast<std::byte*>(memory.data());
-    made_.assign(expected_.size(), std::byte{0xEE});
+    output_.assign(expected_.size(), std::byte{0xEE});
     AugmentArguments arguments{.pictures = pictures_.data(),
                                .channel_stride = lying_.channel_stride,
                                .row_stride = lying_.row_stride,
                                .pixel_stride = lying_.pixel_stride,
                                .picture_channels = channels_,
                                .table = table.data(),
-                               .out = reinterpret_cast<std::uint8_t*>(made_.data()),
+                               .out = reinterpret_cast<std::uint8_t*>(output_.data()),
                                .row_bytes = static_cast<std::int64_t>(writer.bytes()),
                                .element_bytes = static_cast<std::int32_t>(size_of(writer.format().dtype)),
                                .number = number_of(writer.format().dtype),
@@ -159,7 +159,7 @@ class Comparison {
   Scratch scratch_{MemoryLedger::unlimited()};
   AugmentList list_{MemoryLedger::unlimited()};
   std::vector<std::uint8_t> pictures_;
-  std::vector<std::byte> expected_, made_;
+  std::vector<std::byte> expected_, output_;
 };
 
 /// Formats that have every dtype, layout and way to a number.
@@ -298,29 +298,29 @@ TEST(PixelColors, AreThoseOfTheCpu) {
       colors.row(2, y)[x] = static_cast<std::uint8_t>(x * kStep);
     }
   }
-  const ImageView made = out.reshape(3, colors.height, colors.width).value();
+  const ImageView target = out.reshape(3, colors.height, colors.width).value();
   const auto compare = [&](const PictureColor& color) {
     std::size_t wrong = 0;
     for (std::int32_t y = 0; y < colors.height; ++y) {
       for (std::int32_t x = 0; x < colors.width; ++x) {
         Pixel pixel{.levels = {colors.row(0, y)[x], colors.row(1, y)[x], colors.row(2, y)[x]}, .channels = 3};
         change(pixel, color, 0);
-        for (std::int32_t c = 0; c < 3; ++c) wrong += pixel.levels[c] == made.row(c, y)[x] ? 0 : 1;
+        for (std::int32_t c = 0; c < 3; ++c) wrong += pixel.levels[c] == target.row(c, y)[x] ? 0 : 1;
       }
     }
     return wrong;
   };
   for (const float factor : {0.0F, 0.3F, 1.0F, 1.7F, 40.0F}) {
-    kernel::adjust_brightness(made, colors, factor, kernel::Level::kPortable);
+    kernel::adjust_brightness(target, colors, factor, kernel::Level::kPortable);
     EXPECT_EQ(compare({.change = Change::kBrightness, .factor = factor}), 0) << factor;
-    kernel::adjust_saturation(made, colors, factor, kernel::Level::kPortable);
+    kernel::adjust_saturation(target, colors, factor, kernel::Level::kPortable);
     EXPECT_EQ(compare({.change = Change::kSaturation, .factor = factor}), 0) << factor;
   }
   for (const double shift : {-0.5, -0.2, 0.0, 0.01, 0.33, 0.5}) {
-    kernel::adjust_hue(made, colors, shift, kernel::Level::kPortable);
+    kernel::adjust_hue(target, colors, shift, kernel::Level::kPortable);
     EXPECT_EQ(compare({.change = Change::kHue, .number = static_cast<std::int32_t>(shift * 255) & 255}), 0) << shift;
   }
-  kernel::grayscale(made, colors, kernel::Level::kPortable);
+  kernel::grayscale(target, colors, kernel::Level::kPortable);
   EXPECT_EQ(compare({.change = Change::kGrayscale, .number = 3}), 0);
 }
 

@@ -19,7 +19,7 @@ constexpr JpegBounds kBounds{.input = std::size_t{8} << 20, .work = std::size_t{
 class DeviceTrial {
  public:
   DeviceTrial(Device& device, std::size_t files, std::int32_t channels)
-      : device_(device), channels_(channels), indexes_(MemoryLedger::unlimited(), files, kIndexBytes), made_(files) {}
+      : device_(device), channels_(channels), indexes_(MemoryLedger::unlimited(), files, kIndexBytes), pixels_(files) {}
 
   Status begin() {
     auto decoder = JpegDecoder::make(device_, MemoryLedger::unlimited(), channels_, kBounds);
@@ -48,7 +48,7 @@ class DeviceTrial {
       taken = decoder_->add(file, *info, whole, index);
     }
     if (!taken.ok()) return taken.error();
-    made_[number].extent = info->stored;
+    pixels_[number].extent = info->stored;
     if (*taken == JpegTaken::kTaken) numbers_.push_back(number);
     return ok_status();
   }
@@ -59,14 +59,14 @@ class DeviceTrial {
     DRAPPS_RETURN_IF_ERROR(decoder_->launch(*stream_));
     DRAPPS_RETURN_IF_ERROR(wait());
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      if (decoder_->right(i)) DRAPPS_RETURN_IF_ERROR(fetch(i, made_[numbers_[i]]));
+      if (decoder_->right(i)) DRAPPS_RETURN_IF_ERROR(fetch(i, pixels_[numbers_[i]]));
     }
     numbers_.clear();
     decoder_->clear();
     return ok_status();
   }
 
-  std::vector<TrialPixels> take() { return std::move(made_); }
+  std::vector<TrialPixels> take() { return std::move(pixels_); }
 
  private:
   Status wait() {
@@ -74,7 +74,7 @@ class DeviceTrial {
     return event_->wait();
   }
 
-  Status fetch(std::size_t i, TrialPixels& made) {
+  Status fetch(std::size_t i, TrialPixels& output) {
     const auto [first, extent, row_bytes] = decoder_->pixels(i);
     const auto pitch = static_cast<std::size_t>(row_bytes);
     const auto rows = static_cast<std::size_t>(extent.height);
@@ -83,9 +83,9 @@ class DeviceTrial {
     if (!host.ok()) return std::move(host).error();
     DRAPPS_RETURN_IF_ERROR(stream_->copy_out(host->data(), reinterpret_cast<const std::byte*>(first), rows * pitch));
     DRAPPS_RETURN_IF_ERROR(wait());
-    made.pixels.resize(rows * row);
-    for (std::size_t y = 0; y < rows; ++y) std::memcpy(&made.pixels[y * row], host->data() + y * pitch, row);
-    made.there = true;
+    output.pixels.resize(rows * row);
+    for (std::size_t y = 0; y < rows; ++y) std::memcpy(&output.pixels[y * row], host->data() + y * pitch, row);
+    output.there = true;
     return ok_status();
   }
 
@@ -98,7 +98,7 @@ class DeviceTrial {
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> event_;
   std::vector<std::size_t> numbers_;  // of the files that are added
-  std::vector<TrialPixels> made_;
+  std::vector<TrialPixels> pixels_;
 };
 
 }  // namespace

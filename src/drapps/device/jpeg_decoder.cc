@@ -10,8 +10,8 @@ namespace drapps::device {
 
 Result<std::unique_ptr<JpegDecoder>> JpegDecoder::make(Device& device, MemoryLedger& ledger, std::int32_t channels,
                                                        const JpegBounds& bounds) {
-  std::unique_ptr<JpegDecoder> made;
-  DRAPPS_RETURN_IF_ERROR(catching([&] { made.reset(new JpegDecoder(ledger, channels, bounds)); }));
+  std::unique_ptr<JpegDecoder> self;
+  DRAPPS_RETURN_IF_ERROR(catching([&] { self.reset(new JpegDecoder(ledger, channels, bounds)); }));
   const std::size_t most_segments = bounds.input / sizeof(JpegSegment);
   struct Wanted {
     Memory* memory;
@@ -19,13 +19,13 @@ Result<std::unique_ptr<JpegDecoder>> JpegDecoder::make(Device& device, MemoryLed
     std::size_t bytes;
   };
   for (const auto [memory, where, bytes] :
-       {Wanted{&made->input_, Where::kPinned, bounds.input}, Wanted{&made->there_, Where::kDevice, bounds.input},
-        Wanted{&made->work_, Where::kDevice, bounds.work}, Wanted{&made->verdicts_, Where::kPinned, most_segments}}) {
+       {Wanted{&self->input_, Where::kPinned, bounds.input}, Wanted{&self->there_, Where::kDevice, bounds.input},
+        Wanted{&self->work_, Where::kDevice, bounds.work}, Wanted{&self->verdicts_, Where::kPinned, most_segments}}) {
     auto allocated = device.allocate(where, bytes);
     if (!allocated.ok()) return std::move(allocated).error();
     *memory = *std::move(allocated);
   }
-  return made;
+  return self;
 }
 
 Status JpegDecoder::launch(Stream& stream) {

@@ -3,19 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/reader_testing.h"
-#include "drapps/decode/jpeg/structure.h"
 #include "drapps/decode/testing.h"
-#include "drapps/device/host/host_device.h"
+#include "drapps/device/jpeg_decoder_testing.h"
 
 namespace drapps::device {
 namespace {
@@ -23,87 +17,15 @@ namespace {
 using drapps::testing::Bytes;
 using drapps::testing::encode_jpeg;
 using drapps::testing::JpegOptions;
-using drapps::testing::pixels_of;
 using jpeg::testing::any_region;
 using jpeg::testing::kSamplings;
 using jpeg::testing::OneIndex;
+using jpeg_decoder_testing::JpegDecoderTest;
 
 /// One picture that was asked for, and what the CPU makes of it.
 struct Asked {
   Bytes expected;
   Rect region;
-};
-
-class JpegDecoderTest : public ::testing::Test {
- protected:
-  int pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
-
-  static ImageInfo info_of(const Bytes& file) { return jpeg::inspect(file, {}).value(); }
-
-  /// What the CPU makes of a region; `index` learns of it.
-  Bytes on_cpu(const Bytes& file, const ImageInfo& info, const Rect& region, std::int32_t channels,
-               OneIndex* index = nullptr) {
-    const ImageView out = image_.reshape(channels, region.height, region.width).value();
-    const jpeg::IndexUse use{index, {}, nullptr};
-    EXPECT_TRUE(reader_.read(file, info, region, out, index == nullptr ? nullptr : &use).ok());
-    return pixels_of(out);
-  }
-
-  OneIndex learn(const Bytes& file, bool fine) {
-    OneIndex index(fine);
-    const ImageInfo info = info_of(file);
-    on_cpu(file, info, {0, 0, info.stored.height, info.stored.width}, 3, &index);
-    EXPECT_TRUE(index.complete());
-    return index;
-  }
-
-  std::unique_ptr<JpegDecoder> decoder(std::int32_t channels, const JpegBounds& bounds = {}) {
-    return JpegDecoder::make(device_, MemoryLedger::unlimited(), channels, bounds).value();
-  }
-
-  void run(JpegDecoder& decoder) {
-    ASSERT_TRUE(decoder.launch(*stream_).ok());
-    ASSERT_TRUE(stream_->record(*event_).ok());
-    ASSERT_TRUE(event_->wait().ok());
-  }
-
-  /// As pixels_of() has them.
-  Bytes pixels(const JpegDecoder& decoder, std::size_t i, std::int32_t channels) {
-    const auto [first, extent, row_bytes] = decoder.pixels(i);
-    const auto size = static_cast<std::size_t>(extent.height * row_bytes);
-    const Memory host = device_.allocate(Where::kPinned, size).value();
-    EXPECT_TRUE(stream_->copy_out(host.data(), reinterpret_cast<const std::byte*>(first), size).ok());
-    EXPECT_TRUE(stream_->record(*event_).ok());
-    EXPECT_TRUE(event_->wait().ok());
-    Bytes made;
-    for (std::int32_t c = 0; c < channels; ++c) {
-      for (std::int32_t y = 0; y < extent.height; ++y) {
-        for (std::int32_t x = 0; x < extent.width; ++x) {
-          made.push_back(static_cast<std::uint8_t>(host.data()[y * row_bytes + x * channels + c]));
-        }
-      }
-    }
-    return made;
-  }
-
-  /// One picture alone. Empty where the device says that it is the CPU's.
-  Bytes on_device(JpegDecoder& decoder, const Bytes& file, const ImageInfo& info, const Rect& region,
-                  std::int32_t channels, const OneIndex& index) {
-    OneIndex known = index;
-    decoder.clear();
-    const auto taken = decoder.add(file, info, region, {&known, {}, nullptr});
-    EXPECT_TRUE(taken.ok()) << taken.error().message;
-    if (*taken != JpegTaken::kTaken) return {};
-    run(decoder);
-    return decoder.right(0) ? pixels(decoder, 0, channels) : Bytes{};
-  }
-
-  HostDevice device_;
-  std::unique_ptr<Stream> stream_ = device_.stream().value();
-  std::unique_ptr<Event> event_ = device_.event().value();
-  jpeg::JpegReader reader_{MemoryLedger::unlimited()};
-  ImageBuffer image_{MemoryLedger::unlimited()};
-  std::mt19937 random_{11};
 };
 
 TEST_F(JpegDecoderTest, MakesThePixelsOfTheCpuOfEveryKind) {
@@ -205,157 +127,6 @@ TEST_F(JpegDecoderTest, LeavesOtherKindsToTheCpu) {
     const ImageInfo info = info_of(file);
     on_cpu(file, info, {0, 0, 40, 40}, 3, &any);
     EXPECT_EQ(here->add(file, info, {0, 0, 40, 40}, {&any, {}, nullptr}).value(), JpegTaken::kNotHere);
-  }
-}
-
-TEST_F(JpegDecoderTest, NeedsTheBeginOfEachSegmentInTheIndex) {
-  const auto here = decoder(3);
-  const Bytes file = encode_jpeg({160, 421}, {});
-  const ImageInfo info = info_of(file);
-  const Rect crop{17, 20, 30, 8};  // MCUs 2 and 3 of rows 2 to 5, of 53 each
-  for (const bool fine : {false, true}) {
-    const OneIndex all = learn(file, fine);
-    const std::size_t enough = fine ? 5 * 7 + 1 : 6;
-    for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, enough - 1, enough, enough + 1}) {
-      OneIndex part(fine);
-      part.known = all.known;
-      part.known.entries.resize(entries);
-      EXPECT_EQ(on_device(*here, file, info, crop, 3, part).empty(), entries < enough) << entries;
-    }
-    EXPECT_EQ(here->add(file, info, crop, {}).value(), JpegTaken::kNotHere);
-  }
-}
-
-TEST_F(JpegDecoderTest, TakesTheCropThatTheIndexWasLearntBy) {
-  const auto here = decoder(3);
-  for (const unsigned interval : {0u, 5u, 8u}) {
-    for (const bool fine : {false, true}) {
-      for (int i = 0; i < 20; ++i) {
-        const Bytes file = encode_jpeg({90, 150}, {.vertical = 2, .restart_interval = interval});
-        const ImageInfo info = info_of(file);
-        const Rect crop = any_region({90, 150}, [this](int low, int high) { return pick(low, high); });
-        OneIndex learnt(fine);
-        const Bytes expected = on_cpu(file, info, crop, 3, &learnt);
-        ASSERT_EQ(on_device(*here, file, info, crop, 3, learnt), expected);
-        // The last entry is the only one whose end may be missing.
-        if (learnt.known.entries.size() < 2 || learnt.complete()) continue;
-        learnt.known.entries.back().dc[0] += 1;
-        const Bytes made = on_device(*here, file, info, crop, 3, learnt);
-        ASSERT_TRUE(made.empty() || made == expected);
-      }
-    }
-  }
-}
-
-TEST_F(JpegDecoderTest, TakesNoIndexOfAnotherFile) {
-  const auto here = decoder(3);
-  const Bytes file = encode_jpeg({60, 90}, {});
-  const ImageInfo info = info_of(file);
-  const OneIndex right = learn(file, true);
-  for (int change = 0; change < 6; ++change) {
-    OneIndex index(true);
-    index.known = right.known;
-    jpeg::IndexShape& shape = index.known.shape;
-    if (change == 1) ++shape.mcus_across;
-    if (change == 2) --shape.mcus_down;
-    if (change == 3) shape.headers ^= 1;
-    if (change == 4) --shape.file_bytes;
-    if (change == 5) shape.group = 0;
-    EXPECT_EQ(on_device(*here, file, info, {0, 0, 60, 90}, 3, index).empty(), change != 0) << change;
-  }
-}
-
-TEST_F(JpegDecoderTest, AnyWrongEntryShows) {
-  const auto here = decoder(3);
-  for (const bool fine : {false, true}) {
-    const Bytes file = encode_jpeg({100, 200}, {.vertical = 2});
-    const ImageInfo info = info_of(file);
-    const OneIndex right = learn(file, fine);
-    const Rect all{0, 0, 100, 200};
-    const Bytes expected = on_cpu(file, info, all, 3);
-    for (std::size_t number = 0; number < right.known.entries.size(); ++number) {
-      OneIndex index(fine);
-      index.known = right.known;
-      jpeg::IndexEntry& entry = index.known.entries[number];
-      switch (pick(0, 3)) {
-        case 0: entry.bit_low ^= static_cast<std::uint16_t>(1 << pick(0, 15)); break;
-        case 1: entry.dc[pick(0, 2)] ^= static_cast<std::int16_t>(1 << pick(0, 15)); break;
-        case 2: entry.bit_high = 0xFFFF; break;
-        default: entry = {0, 3, {1, 2, 3}}; break;
-      }
-      // The first one is where the scan begins, and nothing comes before it: only its segment's end says that it is
-      // wrong.
-      EXPECT_EQ(on_device(*here, file, info, all, 3, index), Bytes{}) << number;
-    }
-    OneIndex index(fine);
-    index.known = right.known;
-    EXPECT_EQ(on_device(*here, file, info, all, 3, index), expected);
-  }
-}
-
-/// Behind a restart marker nothing is left of predictors that were wrong before it.
-TEST_F(JpegDecoderTest, AWrongEntryShowsBetweenRestartMarkersToo) {
-  const auto here = decoder(3);
-  for (const unsigned interval : {1u, 3u, 5u, 8u, 16u}) {
-    const Bytes file = encode_jpeg({100, 200}, {.restart_interval = interval});
-    const ImageInfo info = info_of(file);
-    const OneIndex right = learn(file, true);
-    const Rect crop{40, 135, 20, 30};  // MCUs 16 to 20 of rows 5 to 7, of 25 each
-    ASSERT_FALSE(on_device(*here, file, info, crop, 3, right).empty());
-    for (const std::size_t number : {5 * 4 + 2, 6 * 4 + 2, 7 * 4 + 2}) {
-      OneIndex index = right;
-      index.known.entries[number].dc[1] += 3;
-      EXPECT_EQ(on_device(*here, file, info, crop, 3, index), Bytes{}) << interval << ", entry " << number;
-    }
-  }
-}
-
-/// Bytes of scans that were changed behind the back of their index. Of the whole picture the device makes what libjpeg
-/// makes, or nothing; of a part, what the CPU makes by the same index.
-TEST_F(JpegDecoderTest, DamageIsTheCpus) {
-  const auto here = decoder(3);
-  int refused = 0;
-  int same = 0;
-  for (int i = 0; i < 600; ++i) {
-    const auto& [name, components, across, down] = kSamplings[i % 6];
-    Bytes file = encode_jpeg({57, 131}, {.channels = components,
-                                         .horizontal = across,
-                                         .vertical = down,
-                                         .restart_interval = i % 3 == 0 ? 4u : 0u,
-                                         .seed = static_cast<std::uint32_t>(i)});
-    OneIndex index = learn(file, i % 2 == 0);
-    const std::size_t at = file.size() - static_cast<std::size_t>(pick(3, static_cast<int>(file.size()) / 2));
-    file[at] ^= static_cast<std::uint8_t>(1 << pick(0, 7));
-    const auto info = jpeg::inspect(file, {});
-    if (!info.ok()) continue;
-    const bool whole = pick(0, 1) != 0;
-    const Rect region =
-        whole ? Rect{0, 0, 57, 131} : any_region(info->stored, [this](int low, int high) { return pick(low, high); });
-    const Bytes made = on_device(*here, file, *info, region, 3, index);
-    if (made.empty()) {
-      ++refused;
-      continue;
-    }
-    ++same;
-    ASSERT_EQ(made, on_cpu(file, *info, region, 3, whole ? nullptr : &index))
-        << name << ", byte " << at << " of file " << i;
-  }
-  EXPECT_GT(refused, 100);
-  EXPECT_GT(same, 100);
-}
-
-TEST_F(JpegDecoderTest, EntriesOfAnyKindAreNoFault) {
-  const auto here = decoder(3);
-  for (int i = 0; i < 60; ++i) {
-    const Bytes file = encode_jpeg({57, 131}, {.restart_interval = i % 2 == 0 ? 0u : 5u});
-    const ImageInfo info = info_of(file);
-    OneIndex index = learn(file, i % 4 < 2);
-    for (jpeg::IndexEntry& entry : index.known.entries) {
-      const auto bit = static_cast<std::uint32_t>(pick(0, static_cast<int>(file.size()) * 9));
-      entry = {static_cast<std::uint16_t>(bit >> 16), static_cast<std::uint16_t>(bit), {}};
-      for (std::int16_t& dc : entry.dc) dc = static_cast<std::int16_t>(random_());
-    }
-    EXPECT_EQ(on_device(*here, file, info, {0, 0, 57, 131}, 3, index), Bytes{});
   }
 }
 

@@ -46,7 +46,7 @@ TEST_F(JpegTransformKernel, MakesTheSamplesOfTheCpu) {
     std::vector<Block> blocks(kSkipped + kCount);
     std::vector<Block> quantizers(2);
     fill(blocks, quantizers[1], bits);
-    std::vector<std::uint8_t> expected(kCount * kJpegBlock), made(kJpegBlock + kCount * kJpegBlock, 0xEE);
+    std::vector<std::uint8_t> expected(kCount * kJpegBlock), bytes(kJpegBlock + kCount * kJpegBlock, 0xEE);
     for (std::size_t row = 0; row < kDown; ++row) {
       kernel::jpeg::inverse_dct(&expected[row * kAcross * kJpegBlock], 8 * kAcross, blocks[kSkipped + row * kAcross].at,
                                 kAcross, quantizers[1].at);
@@ -58,14 +58,14 @@ TEST_F(JpegTransformKernel, MakesTheSamplesOfTheCpu) {
                                            .quantizers = quantizers[0].at,
                                            .planes = &plane,
                                            .tiles = tiles.data(),
-                                           .samples = made.data()};
+                                           .samples = bytes.data()};
     JpegTransform::Shared shared;
     for (std::size_t block = 0; block < tiles.size(); ++block) {
       std::fill_n(reinterpret_cast<std::byte*>(&shared), sizeof(shared), std::byte{0xA5});
       run_block<JpegTransform>(arguments, shared, static_cast<std::int32_t>(block), 99);
     }
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), made.begin() + kJpegBlock)) << bits;
-    EXPECT_TRUE(std::all_of(made.begin(), made.begin() + kJpegBlock, [](std::uint8_t byte) { return byte == 0xEE; }));
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), bytes.begin() + kJpegBlock)) << bits;
+    EXPECT_TRUE(std::all_of(bytes.begin(), bytes.begin() + kJpegBlock, [](std::uint8_t byte) { return byte == 0xEE; }));
   }
 }
 

@@ -82,12 +82,12 @@ Result<JpegTaken> JpegList::add(std::byte* memory, std::span<const std::uint8_t>
 }
 
 void JpegList::count(const Candidate& candidate, Size& size) const noexcept {
-  const auto& [frame, part, region, made] = candidate;
+  const auto& [frame, part, region, components] = candidate;
   for (std::int32_t c = 0; c < frame.components; ++c) {
     const std::int64_t each = c == 0 ? static_cast<std::int64_t>(frame.luma_blocks()) : 1;
     const std::int64_t blocks = each * part.rows.size() * part.columns.size();
     size.blocks += blocks;
-    if (c < made) size.transform_tiles += parts_of(blocks, JpegTransform::kBlocks);
+    if (c < components) size.transform_tiles += parts_of(blocks, JpegTransform::kBlocks);
   }
   size.pixel_tiles += parts_of(std::int64_t{region.height} * region.width, JpegPixels::kPixels);
   size.rows += region.height;
@@ -112,7 +112,7 @@ bool JpegList::has_room(const Size& size) const noexcept {
 }
 
 void JpegList::add_planes(const Candidate& candidate) {
-  const auto& [frame, part, region, made] = candidate;
+  const auto& [frame, part, region, components] = candidate;
   std::int64_t blocks = size_.blocks;
   for (std::int32_t c = 0; c < frame.components; ++c) {
     const jpeg::Sampling sampling = c == 0 ? frame.sampling : jpeg::Sampling{};
@@ -125,7 +125,7 @@ void JpegList::add_planes(const Candidate& candidate) {
                           .top = 8 * sampling.down * part.rows.begin};
     quantizers_.push_back(frame.component[static_cast<std::size_t>(c)].quant);
     const std::int32_t count = plane.across * plane.down;
-    for (std::int32_t first = 0; first < count && c < made; first += JpegTransform::kBlocks) {
+    for (std::int32_t first = 0; first < count && c < components; first += JpegTransform::kBlocks) {
       transform_tiles_.push_back({static_cast<std::int32_t>(planes_.size()), first});
     }
     planes_.push_back(plane);
@@ -134,13 +134,13 @@ void JpegList::add_planes(const Candidate& candidate) {
 }
 
 void JpegList::add_pixels(const Candidate& candidate) {
-  const auto& [frame, part, region, made] = candidate;
+  const auto& [frame, part, region, components] = candidate;
   const std::int32_t pixels = region.height * region.width;
   for (std::int32_t first = 0; first < pixels; first += JpegPixels::kPixels) {
     pixel_tiles_.push_back({static_cast<std::int32_t>(pictures_.size()), first});
   }
   pictures_.push_back({.plane = static_cast<std::int32_t>(planes_.size()) - frame.components,
-                       .components = made,
+                       .components = components,
                        .across = frame.sampling.across,
                        .down = frame.sampling.down,
                        .smooth_across = part.smooth_across ? 1 : 0,
@@ -156,8 +156,8 @@ void JpegList::add_pixels(const Candidate& candidate) {
 }
 
 JpegList::JpegWork JpegList::put(std::byte* memory, const std::byte* there, std::byte* work) const noexcept {
-  JpegWork made;
-  auto& [huffman, expand, transform, pixels, expand_blocks, transform_blocks, pixel_blocks, input] = made;
+  JpegWork launches;
+  auto& [huffman, expand, transform, pixels, expand_blocks, transform_blocks, pixel_blocks, input] = launches;
   ListPacker packer(memory, there, size_.data);
   packer.put(std::span(kernel::jpeg::kZigzag).first<kJpegBlock>(), huffman.zigzag);
   packer.put(codes_, huffman.codes);
@@ -192,7 +192,7 @@ JpegList::JpegWork JpegList::put(std::byte* memory, const std::byte* there, std:
   pixels.pixel_stride = channels_;
   pixels.row_stride = row_bytes();
   huffman.right = pixels.pixels + aligned(static_cast<std::size_t>(size_.rows * row_bytes()));
-  return made;
+  return launches;
 }
 
 }  // namespace drapps::device

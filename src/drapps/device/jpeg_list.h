@@ -93,13 +93,13 @@ class JpegList {
   };
   /// One picture, before it is known whether there is room for it.
   struct Candidate {
-    Candidate(const jpeg::Frame& of, const Rect& wanted, std::int32_t components)
-        : frame(of), part(of, wanted), region(wanted), made(components) {}
+    Candidate(const jpeg::Frame& of, const Rect& wanted, std::int32_t pixel_components)
+        : frame(of), part(of, wanted), region(wanted), components(pixel_components) {}
 
     jpeg::Frame frame;
     jpeg::McuPart part;
     Rect region;
-    std::int32_t made;  // components that pixels are made of
+    std::int32_t components;  // components that pixels are made of
   };
 
   // jpeg_list_scan.cc

@@ -136,7 +136,7 @@ JpegPlace JpegList::place(std::size_t entry) const noexcept {
 }
 
 void JpegList::add_segments(const Candidate& candidate, bool restarts) {
-  const auto& [frame, part, region, made] = candidate;
+  const auto& [frame, part, region, components] = candidate;
   const std::size_t groups_across = index_.shape.groups_across();
   const auto group = static_cast<std::int32_t>(index_.shape.group);
   std::size_t next = 0;  // the first entry at which no segment of this picture has ended

@@ -21,17 +21,17 @@ MeteredStream::~MeteredStream() {
 }
 
 Result<MeteredStream::Mark> MeteredStream::mark() {
-  Mark made;
+  Mark stamp;
   if (free_.empty()) {
     auto event = device_.timed_event();
     if (!event.ok()) return std::move(event).error();
-    made = *std::move(event);
+    stamp = *std::move(event);
   } else {
-    made = std::move(free_.back());
+    stamp = std::move(free_.back());
     free_.pop_back();
   }
-  DRAPPS_RETURN_IF_ERROR(stream_->record(*made));
-  return made;
+  DRAPPS_RETURN_IF_ERROR(stream_->record(*stamp));
+  return stamp;
 }
 
 Status MeteredStream::begin(StreamWork kind) {

@@ -37,9 +37,9 @@ Result<std::shared_ptr<Device>> make_device(const std::string& name, const std::
   if (!ordinal) return invalid("device \"" + name + "\" is none; write \"cuda:0\"");
   auto driver = CudaDriver::load();
   if (!driver.ok()) return std::move(driver).error();
-  auto made = CudaDevice::make(*std::move(driver), *ordinal);
-  if (!made.ok()) return std::move(made).error();
-  return std::shared_ptr<Device>(*std::move(made));
+  auto device = CudaDevice::make(*std::move(driver), *ordinal);
+  if (!device.ok()) return std::move(device).error();
+  return std::shared_ptr<Device>(*std::move(device));
 }
 
 }  // namespace
@@ -50,9 +50,9 @@ Result<std::shared_ptr<Device>> open_device(const std::string& name) {
     const std::scoped_lock lock(all.mutex);
     std::weak_ptr<Device>& known = all.devices[name];
     if (auto device = known.lock()) return device;
-    auto made = make_device(name, all.host);
-    if (made.ok()) known = *made;
-    return made;
+    auto result = make_device(name, all.host);
+    if (result.ok()) known = *result;
+    return result;
   });
 }
 

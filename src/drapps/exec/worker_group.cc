@@ -98,9 +98,9 @@ std::string WorkerGroup::shortage() const {
 }
 
 WorkerGroup::ClientEntry* WorkerGroup::find(const WorkerClient& client) {
-  const auto found =
+  const auto entry =
       std::find_if(clients_.begin(), clients_.end(), [&](const ClientEntry& e) { return e.client == &client; });
-  return found == clients_.end() ? nullptr : &*found;
+  return entry == clients_.end() ? nullptr : &*entry;
 }
 
 Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
@@ -167,21 +167,21 @@ void WorkerGroup::read(Worker& worker, std::uint64_t cpu_ns) const noexcept {
 WorkFound WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
   // Clients that come or go meanwhile wake everybody, so a round over the old ones misses nothing.
   const std::size_t first = turn_++;
-  WorkFound found = WorkFound::kNothing;
+  WorkFound outcome = WorkFound::kNothing;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     ClientEntry& entry = clients_[(first + i) % clients_.size()];
     if (entry.inside >= entry.share) continue;
     WorkerClient& client = *entry.client;
     ++entry.inside;
     lock.unlock();
-    found = std::max(found, client.run_one());
+    outcome = std::max(outcome, client.run_one());
     lock.lock();
     ClientEntry* still = find(client);  // present while this worker is inside, perhaps elsewhere
     --still->inside;
     if (still->share == 0) left_.notify_all();
-    if (found == WorkFound::kWork) break;
+    if (outcome == WorkFound::kWork) break;
   }
-  return found;
+  return outcome;
 }
 
 void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
@@ -194,8 +194,8 @@ void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
   worker.next = std::exchange(workers_, &worker);
   while (!stop.stop_requested() && id < wanted_) {
     const std::uint64_t seen = wakes_;
-    const WorkFound found = serve(lock);
-    if (found == WorkFound::kWork) {
+    const WorkFound outcome = serve(lock);
+    if (outcome == WorkFound::kWork) {
       const std::uint64_t now = monotonic_ns();
       if (++uncharged < kMostUncharged && now - charged_ns < kUnchargedNs) continue;
       const std::uint64_t cpu = thread_cpu_ns();
@@ -214,7 +214,7 @@ void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
       continue;
     }
     if (wakes_ != seen) continue;  // what was found may hold no more
-    if (found != reasons_.reason()) reasons_.change(found, monotonic_ns());
+    if (outcome != reasons_.reason()) reasons_.change(outcome, monotonic_ns());
     ++asleep_;
     worker.clock.sleep(reasons_);
     work_.wait(lock, stop, [&] { return wakes_ != seen || id >= wanted_; });

@@ -23,22 +23,22 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 /// Finds what it is told to find; work is some of a lane.
 class Telling : public WorkerClient {
  public:
-  explicit Telling(WorkFound found, std::uint64_t work_ns = 20'000) : work_ns_(work_ns), found_(found) {}
+  explicit Telling(WorkFound answer, std::uint64_t work_ns = 20'000) : work_ns_(work_ns), answer_(answer) {}
   WorkFound run_one() noexcept override {
-    const WorkFound found = found_;
+    const WorkFound answer = answer_;
     asked_.fetch_add(1);
     asked_.notify_all();
-    if (found != WorkFound::kWork) return found;
+    if (answer != WorkFound::kWork) return answer;
     LaneTimer timer(kWorkedLane);
     const std::uint64_t end = timer.begun_ns() + work_ns_;
     while (monotonic_ns() < end) {
     }
     timer.end();
-    return found;
+    return answer;
   }
   /// From now on; returns when some have asked since.
-  void tell(WorkerGroup& group, WorkFound found) {
-    found_ = found;
+  void tell(WorkerGroup& group, WorkFound answer) {
+    answer_ = answer;
     const std::uint64_t before = asked_;
     group.wake(64);
     while (asked_ < before + 2) {
@@ -49,7 +49,7 @@ class Telling : public WorkerClient {
 
  private:
   const std::uint64_t work_ns_;
-  std::atomic<WorkFound> found_;
+  std::atomic<WorkFound> answer_;
   std::atomic<std::uint64_t> asked_{0};
 };
 
@@ -88,13 +88,13 @@ TEST(WorkerTimes, EveryReasonToWaitIsToldByThoseThatSleepAlready) {
     client.tell(group, reason);
     const std::uint64_t before = group.times().waited(reason);
     wait_until(group, [&](const WorkerTimes& now) { return now.waited(reason) > before; });
-    const WorkerTimes told = group.times();
+    const WorkerTimes start = group.times();
     wait_until(group,
-               [&](const WorkerTimes& now) { return now.waited(reason) >= told.waited(reason) + 30 * kMillisecond; });
+               [&](const WorkerTimes& now) { return now.waited(reason) >= start.waited(reason) + 30 * kMillisecond; });
     const WorkerTimes after = group.times();
     for (const WorkFound other : {WorkFound::kNothing, WorkFound::kStorage, WorkFound::kWindow, WorkFound::kMemory}) {
       if (other != reason) {
-        EXPECT_EQ(after.waited(other), told.waited(other));
+        EXPECT_EQ(after.waited(other), start.waited(other));
       }
     }
   }

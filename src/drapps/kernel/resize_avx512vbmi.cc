@@ -1,13 +1,12 @@
 // Exact resizing with VNNI.
 //
-// 1. A weight of 22 fraction bits is a * 2^16 + b * 2^8 + c with signed digits of 8 bits. vpdpbusd sums four
-//    products of an unsigned byte and a signed one into 32 bits, so three of them per four taps give the
-//    sums of the reference, exactly: by Horner, ((A << 8) + B << 8) + C. The rounding half, 2^21, is
-//    32 * 2^16 and starts the sum of the first digit. Narrow weights have two digits, b and c, and fewer bits.
-// 2. The horizontal pass makes 16 outputs at a time. Their taps lie close together: vpermb picks the four
-//    bytes of every output from one window of 64 source bytes (two windows where they span more). The
-//    next four taps are picked by the same indices from a window four bytes on. Weights stay in
-//    registers for a block of rows.
+// 1. A weight of 22 fraction bits is a * 2^16 + b * 2^8 + c with signed digits of 8 bits. vpdpbusd sums four products
+//    of an unsigned byte and a signed one into 32 bits, so three of them per four taps give the sums of the reference,
+//    exactly: by Horner, ((A << 8) + B << 8) + C. The rounding half, 2^21, is 32 * 2^16 and starts the sum of the first
+//    digit. Narrow weights have two digits, b and c, and fewer bits.
+// 2. The horizontal pass makes 16 outputs at a time. Their taps lie close together: vpermb picks the four bytes of
+//    every output from one window of 64 source bytes (two windows where they span more). The next four taps are picked
+//    by the same indices from a window four bytes on. Weights stay in registers for a block of rows.
 // 3. Where 16 outputs span more than two windows (shrinking by 8 and more) an output has many taps, and the taps
 //    themselves fill the vectors.
 // 4. The vertical pass interleaves four rows byte by byte, so that the four taps of one column stand together.
@@ -122,9 +121,9 @@ void pack_group(std::uint8_t* packed, const Axis& axis, std::int32_t x0) {
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 1, 4 * j), 1);
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 2, 4 * j), 2);
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 3, 4 * j), 3);
-      const DigitVectors found = split(w, axis.bits);
+      const DigitVectors vectors = split(w, axis.bits);
       for (std::int32_t d = 0; d < count; ++d) {
-        _mm_store_si128(reinterpret_cast<__m128i*>(digits + d * kVector + 4 * i), found.of[count - 1 - d]);
+        _mm_store_si128(reinterpret_cast<__m128i*>(digits + d * kVector + 4 * i), vectors.of[count - 1 - d]);
       }
     }
   }
@@ -295,8 +294,7 @@ void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis&
   return axis.narrow() ? horizontal_of<2>(out, in, rows, axis, packed) : horizontal_of<3>(out, in, rows, axis, packed);
 }
 
-/// Four rows of 64 bytes, so turned that the bytes of a column stand together: 4 x 16 columns, in the order that
-/// packing undoes.
+/// Four rows of 64 bytes, turned: the bytes of a column stand together, 4 x 16 columns in the order packing undoes.
 struct Columns {
   __m512i of[4];
 };
@@ -387,8 +385,7 @@ void vertical_of(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axi
     for (std::int32_t t = 0; t < 4; ++t) rows[t] = source.data + smaller(t, taps - 1) * source.stride;
     short_column<kDigits>(target, rows, width, digits, pitch, scale);
   }
-  // The compiler leaves this out where vectors are arguments; the plain code that follows would run at a third of its
-  // speed.
+  // The compiler leaves this out where vectors are arguments; plain code behind it would run at a third of its speed.
   _mm256_zeroupper();
 }
 

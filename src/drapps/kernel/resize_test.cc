@@ -65,9 +65,9 @@ std::vector<int> resized_column(std::initializer_list<int> values, std::int32_t 
   for (const int value : values) *in.view().row(0, y++) = static_cast<std::uint8_t>(value);
   Resizer resizer(MemoryLedger::unlimited());
   EXPECT_TRUE(resizer.resize(out.view(), in.view(), Filter::kBilinear, PassOrder::kHorizontalFirst, arithmetic).ok());
-  std::vector<int> made;
-  for (y = 0; y < size; ++y) made.push_back(*out.view().row(0, y));
-  return made;
+  std::vector<int> column;
+  for (y = 0; y < size; ++y) column.push_back(*out.view().row(0, y));
+  return column;
 }
 
 TEST(Resize, TorchsWeightsHaveAsManyBitsAsTheLargestLeavesRoomFor) {
@@ -130,14 +130,14 @@ TEST(Resize, OfABoxNoMoreIsReadThanItSays) {
         for (const PassOrder order : {PassOrder::kHorizontalFirst, PassOrder::kPillow13}) {
           const ResizeBox box(kWhole, each.box, each.out, filter);
           const Rect read = box.read();
-          TestPicture alone(3, read.height, read.width), found(3, each.out.height, each.out.width);
+          TestPicture alone(3, read.height, read.width), output(3, each.out.height, each.out.width);
           copy(alone.view(), in.view().crop(read));
           Resizer resizer(MemoryLedger::unlimited(), level), reference(MemoryLedger::unlimited(), Level::kPortable);
-          ASSERT_TRUE(resizer.resize(found.view(), alone.view(), filter, order, box).ok());
+          ASSERT_TRUE(resizer.resize(output.view(), alone.view(), filter, order, box).ok());
           TestPicture expected(3, each.out.height, each.out.width);
           ASSERT_TRUE(reference.resize(expected.view(), in.view().crop(read), filter, order, box).ok());
-          EXPECT_TRUE(found == expected) << name_of(level);
-          EXPECT_TRUE(found.guards_hold());
+          EXPECT_TRUE(output == expected) << name_of(level);
+          EXPECT_TRUE(output.guards_hold());
         }
       }
     }
@@ -145,14 +145,14 @@ TEST(Resize, OfABoxNoMoreIsReadThanItSays) {
 }
 
 TEST(Resize, ABoxOfAllIsThePictureAndOneOfWholePixelsReadsBesideIt) {
-  TestPicture in(1, kWhole.height, kWhole.width), found(1, 40, 30), expected(1, 40, 30);
+  TestPicture in(1, kWhole.height, kWhole.width), output(1, 40, 30), expected(1, 40, 30);
   in.randomize(8);
   Resizer resizer(MemoryLedger::unlimited());
   const ResizeBox all(kWhole, {0, 0, 131, 97}, {40, 30}, Filter::kBicubic);
   EXPECT_EQ(all.read(), (Rect{0, 0, 97, 131}));
-  ASSERT_TRUE(resizer.resize(found.view(), in.view(), Filter::kBicubic, PassOrder::kPillow13, all).ok());
+  ASSERT_TRUE(resizer.resize(output.view(), in.view(), Filter::kBicubic, PassOrder::kPillow13, all).ok());
   ASSERT_TRUE(resizer.resize(expected.view(), in.view(), Filter::kBicubic, PassOrder::kPillow13).ok());
-  EXPECT_TRUE(found == expected);
+  EXPECT_TRUE(output == expected);
   const ResizeBox part(kWhole, {20, 30, 40, 50}, {10, 10}, Filter::kBilinear);
   EXPECT_EQ(part.read(), (Rect{29, 19, 22, 22}));
 }

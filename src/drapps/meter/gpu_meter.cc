@@ -132,8 +132,8 @@ GpuSummary<GpuReadings> GpuMeter::read(std::uint64_t now_ns) {
       readings.memory_total = reading(static_cast<double>(memory.total), now_ns);
     }
     std::uint64_t energy = 0;
-    const bool told = asked.ask(kind++, [&] { return nvml_->energy(whole, energy); });
-    readings.energy_rate = energy_[i].read(told ? std::optional(energy) : std::nullopt, now_ns);
+    const bool valid = asked.ask(kind++, [&] { return nvml_->energy(whole, energy); });
+    readings.energy_rate = energy_[i].read(valid ? std::optional(energy) : std::nullopt, now_ns);
     if (std::uint64_t bits = 0; asked.ask(kind++, [&] { return nvml_->throttle_reasons(whole, bits); })) {
       const auto any_of = [&](std::uint64_t which) { return reading((bits & which) != 0 ? 1 : 0, now_ns); };
       readings.throttled_by_power = any_of(kNvmlPowerCap | kNvmlPowerBrake);

@@ -10,10 +10,10 @@ const std::array<ReadingInfo, kMachineReadings>& machine_info() {
     const std::span<const ReadingInfo> tables[] = {kCpuInfo,        kTaskInfo,           kCgroupInfo,   kPressureInfo,
                                                    kMemoryInfo,     kDiskInfo,           kNetworkInfo,  kEnergyInfo,
                                                    kGpuSummaryInfo, kGpuLinkSummaryInfo, kResidencyInfo};
-    std::array<ReadingInfo, kMachineReadings> made;
-    auto* next = made.data();
+    std::array<ReadingInfo, kMachineReadings> infos;
+    auto* next = infos.data();
     for (const auto& table : tables) next = std::copy(table.begin(), table.end(), next);
-    return made;
+    return infos;
   }();
   return all;
 }

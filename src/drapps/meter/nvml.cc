@@ -148,14 +148,14 @@ NvmlResult Nvml::use(NvmlDevice device, unsigned& percent) const {
 
 NvmlResult Nvml::memory(NvmlDevice device, NvmlMemory& memory) const {
   if (functions_->memory_v2 != nullptr) {
-    MemoryV2 told{.version = kMemoryVersion};
-    const NvmlResult result = functions_->memory_v2(device, &told);
-    memory = {.total = told.total, .used = told.used};
+    MemoryV2 report{.version = kMemoryVersion};
+    const NvmlResult result = functions_->memory_v2(device, &report);
+    memory = {.total = report.total, .used = report.used};
     return result;
   }
-  MemoryV1 told{};
-  const NvmlResult result = ask_nvml(functions_->memory_v1, device, &told);
-  memory = {.total = told.total, .used = told.used};
+  MemoryV1 report{};
+  const NvmlResult result = ask_nvml(functions_->memory_v1, device, &report);
+  memory = {.total = report.total, .used = report.used};
   return result;
 }
 
@@ -168,16 +168,16 @@ NvmlResult Nvml::power(NvmlDevice device, unsigned& milliwatts) const {
 }
 
 NvmlResult Nvml::energy(NvmlDevice device, std::uint64_t& millijoules) const {
-  unsigned long long told = 0;
-  const NvmlResult result = ask_nvml(functions_->energy, device, &told);
-  millijoules = told;
+  unsigned long long value = 0;
+  const NvmlResult result = ask_nvml(functions_->energy, device, &value);
+  millijoules = value;
   return result;
 }
 
 NvmlResult Nvml::throttle_reasons(NvmlDevice device, std::uint64_t& bits) const {
-  unsigned long long told = 0;
-  const NvmlResult result = ask_nvml(functions_->reasons, device, &told);
-  bits = told;
+  unsigned long long mask = 0;
+  const NvmlResult result = ask_nvml(functions_->reasons, device, &mask);
+  bits = mask;
   return result;
 }
 

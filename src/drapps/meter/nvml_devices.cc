@@ -25,13 +25,13 @@ std::optional<unsigned> gpu_index(std::string_view entry) {
 
 /// The one GPU whose UUID starts so.
 NvmlDevice gpu_by_uuid(const Nvml& nvml, const std::vector<NvmlDevice>& gpus, std::string_view start) {
-  NvmlDevice found = nullptr;
+  NvmlDevice candidate = nullptr;
   for (NvmlDevice gpu : gpus) {
     if (gpu == nullptr || !nvml.uuid(gpu).starts_with(start)) continue;
-    if (found != nullptr) return nullptr;
-    found = gpu;
+    if (candidate != nullptr) return nullptr;
+    candidate = gpu;
   }
-  return found;
+  return candidate;
 }
 
 bool are_of_one_model(const Nvml& nvml, const std::vector<NvmlDevice>& gpus) {

@@ -12,9 +12,9 @@ namespace {
 /// µs in the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345".
 std::optional<std::uint64_t> total_of(std::string_view text, std::string_view line) noexcept {
   constexpr std::string_view kTotal = "total=";
-  const std::string_view found = text_field(text, line).value_or("");
-  const std::size_t at = found.find(kTotal);
-  return at == std::string_view::npos ? std::nullopt : leading_number(found.substr(at + kTotal.size()));
+  const std::string_view field = text_field(text, line).value_or("");
+  const std::size_t at = field.find(kTotal);
+  return at == std::string_view::npos ? std::nullopt : leading_number(field.substr(at + kTotal.size()));
 }
 
 Reading at_most_all(Reading share) noexcept {

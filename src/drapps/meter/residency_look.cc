@@ -45,9 +45,9 @@ int resident_pages(int file, std::size_t offset, std::size_t pages, std::size_t 
   void* const mapped = ::mmap(nullptr, pages * page_bytes, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset));
   if (mapped == MAP_FAILED) return -1;
   std::array<unsigned char, kResidencyPages> there;  // the lowest bit of each
-  const bool told = ::mincore(mapped, pages * page_bytes, there.data()) == 0;
+  const bool success = ::mincore(mapped, pages * page_bytes, there.data()) == 0;
   ::munmap(mapped, pages * page_bytes);
-  if (!told) return -1;
+  if (!success) return -1;
   return static_cast<int>(std::count_if(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(pages),
                                         [](unsigned char page) { return (page & 1) != 0; }));
 }

@@ -47,25 +47,25 @@ class FormTrials {
     if (!pixels.ok()) return std::move(pixels).error();
     pixels_ = *pixels;
     constexpr const char* kFormats[] = {"jpeg", "png", "webp", "coefficients"};
-    PictureTrial told{.format = kFormats[static_cast<std::size_t>(info_.format)],
-                      .depth = info_.depth,
-                      .channels = pixels_.channels,
-                      .extent = info_.extent,
-                      .bytes = file_.size(),
-                      .forms = {}};
+    PictureTrial trial{.format = kFormats[static_cast<std::size_t>(info_.format)],
+                       .depth = info_.depth,
+                       .channels = pixels_.channels,
+                       .extent = info_.extent,
+                       .bytes = file_.size(),
+                       .forms = {}};
     const auto add = [&](Result<FormTrial> form) -> Status {
       if (!form.ok()) return std::move(form).error();
-      told.forms.push_back(*std::move(form));
+      trial.forms.push_back(*std::move(form));
       return ok_status();
     };
     DRAPPS_RETURN_IF_ERROR(add(bytes()));
-    DRAPPS_RETURN_IF_ERROR(add(indexed(told.forms.front())));
-    DRAPPS_RETURN_IF_ERROR(add(coefficients(told.forms.front())));
+    DRAPPS_RETURN_IF_ERROR(add(indexed(trial.forms.front())));
+    DRAPPS_RETURN_IF_ERROR(add(coefficients(trial.forms.front())));
     for (const cache::FormId form :
          {cache::FormId::kRaw, cache::FormId::kRawLz4, cache::FormId::kRawZstd, cache::FormId::kRawSnappy}) {
       DRAPPS_RETURN_IF_ERROR(add(array(form)));
     }
-    return told;
+    return trial;
   }
 
  private:
@@ -123,12 +123,12 @@ class FormTrials {
   }
 
   Result<FormTrial> coefficients(const FormTrial& plain) {
-    std::vector<std::uint8_t> made;
+    std::vector<std::uint8_t> output;
     jpeg::Transcoder transcoder(MemoryLedger::unlimited());
-    auto time = least([&] { return transcoder.transcode(file_, made); });
+    auto time = least([&] { return transcoder.transcode(file_, output); });
     if (!time.ok() && time.error().code == ErrorCode::kResourceExhausted) return std::move(time).error();
     if (!time.ok()) return kept_as_bytes("coefficients", plain);
-    return decoded({.form = "coefficients", .bytes = made.size(), .make_ns = *time}, made, nullptr);
+    return decoded({.form = "coefficients", .bytes = output.size(), .make_ns = *time}, output, nullptr);
   }
 
   Result<FormTrial> array(cache::FormId id) {
@@ -136,9 +136,9 @@ class FormTrials {
     auto time = least([&]() -> Status {
       auto image = decoder_.decode(file_, info_, whole_, options_, out_);
       if (!image.ok()) return std::move(image).error();
-      auto made = forms_.encode(id, *image);
-      if (!made.ok()) return std::move(made).error();
-      entry = *made;
+      auto encoding = forms_.encode(id, *image);
+      if (!encoding.ok()) return std::move(encoding).error();
+      entry = *encoding;
       return ok_status();
     });
     if (!time.ok()) return std::move(time).error();

@@ -43,16 +43,16 @@ class JsonReader {
   void operator()(const char* name, T& member) {
     seen_.emplace_back(name);
     if (!status_.ok()) return;
-    const auto found = object_.find(name);
-    if (found == object_.end()) return;
+    const auto field = object_.find(name);
+    if (field == object_.end()) return;
     if constexpr (NamedEnum<T>) {
-      if (found->is_string() && parse(found->template get<std::string>(), member)) return;
+      if (field->is_string() && parse(field->template get<std::string>(), member)) return;
       std::string names;
       for (const auto each : EnumNames<T>::kNames) names.append(names.empty() ? "" : ", ").append(each);
       fail("." + std::string(name) + " must be one of " + names);
     } else {
-      const bool fits = read(*found, member);
-      if (!fits) fail("." + std::string(name) + " has the wrong type or is out of range: " + found->dump());
+      const bool fits = read(*field, member);
+      if (!fits) fail("." + std::string(name) + " has the wrong type or is out of range: " + field->dump());
     }
   }
 

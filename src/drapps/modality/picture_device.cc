@@ -70,10 +70,10 @@ Result<std::shared_ptr<PictureDevice>> PictureDevice::make(const std::shared_ptr
   const std::string why_not = writer.ok() ? std::string() : writer.error().message;
   return catching([&]() -> Result<std::shared_ptr<PictureDevice>> {
     for (std::size_t divisor = 1;; divisor *= 2) {
-      std::shared_ptr<PictureDevice> made(
+      std::shared_ptr<PictureDevice> picture_device(
           new PictureDevice(room, host, channels, rows, why_not, Sizes::part(divisor, rows, keeps)));
-      Status started = made->start();
-      if (started.ok()) return made;
+      Status started = picture_device->start();
+      if (started.ok()) return picture_device;
       if (started.error().code != ErrorCode::kResourceExhausted || divisor == kLeastPart) return started.error();
     }
   });

@@ -19,9 +19,9 @@ Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(const std::shared_ptr
   if (source_.rows() != nullptr) return unsupported("the pictures are rows of an array, which nobody decodes");
   if (spec_.decode.color == ColorMode::kIndices) return unsupported("masks are decoded on the CPU");
   const std::int32_t channels = spec_.decode.color == ColorMode::kGray ? 1 : 3;
-  auto made = PictureDevice::make(room, host, channels, late_writer(), device::keeps_pictures(spec_.ops));
-  if (!made.ok()) return std::move(made).error();
-  return std::shared_ptr<LateStage>(*std::move(made));
+  auto stage = PictureDevice::make(room, host, channels, late_writer(), device::keeps_pictures(spec_.ops));
+  if (!stage.ok()) return std::move(stage).error();
+  return std::shared_ptr<LateStage>(*std::move(stage));
 }
 
 /// Of the rows that a kernel makes of decoded pictures, by the ops and of nothing beside the picture; or why none does.

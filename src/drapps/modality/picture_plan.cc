@@ -59,15 +59,15 @@ Result<std::vector<PictureSpec>> infer_all(const PicturePart& spec, const std::s
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
     const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(spec.ops[i])) + "): ";
     if (Status status = check(spec.ops[i]); !status.ok()) return invalid(where + status.error().message);
-    auto made = infer(spec.ops[i], stages.back());
-    if (!made.ok()) return invalid(where + made.error().message);
-    stages.push_back(*made);
+    auto stage = infer(spec.ops[i], stages.back());
+    if (!stage.ok()) return invalid(where + stage.error().message);
+    stages.push_back(*stage);
     if (const auto* sometimes = std::get_if<RandomApply>(&spec.ops[i])) {
       const std::size_t end = i + 1 + static_cast<std::size_t>(sometimes->count);
       if (end > (open.empty() ? spec.ops.size() : open.back().end)) {
         return invalid(where + "it covers more ops than there are behind it");
       }
-      open.push_back({end, *made});
+      open.push_back({end, *stage});
     }
     for (; !open.empty() && open.back().end == i + 1; open.pop_back()) {
       auto both = either(open.back().given, stages.back());
@@ -246,11 +246,11 @@ void PicturePlan::finish(const BatchColumns& columns, std::byte* slot, std::uint
 
 std::optional<std::string> PicturePlan::made_with(cache::FormId form) const {
   if (!cache::is_array(form)) return "";
-  nlohmann::json made = spec_.to_json();
-  nlohmann::json shows{{"decode", made["decode"]}, {"foreign", spec_.foreign != nullptr}};
+  nlohmann::json spec = spec_.to_json();
+  nlohmann::json shows{{"decode", spec["decode"]}, {"foreign", spec_.foreign != nullptr}};
   if (form == cache::FormId::kPrepared && fixed_ops_ > 0) {
     if (mask_of_ || stages_.front().has_boxes) return {};
-    shows["ops"] = nlohmann::json(made["ops"].begin(), made["ops"].begin() + static_cast<std::ptrdiff_t>(fixed_ops_));
+    shows["ops"] = nlohmann::json(spec["ops"].begin(), spec["ops"].begin() + static_cast<std::ptrdiff_t>(fixed_ops_));
   }
   return shows.dump();
 }

@@ -46,9 +46,9 @@ Result<ImageView> PixelMaker::stored(const PixelSource& source, const PixelPart&
   if (part.luma) return unfit("luma is a file's");
   const ImageView view = source.planes.crop(part.rect);
   if (!gray) return view;
-  Result<ImageView> made = gray_.reshape(1, view.height, view.width);
-  if (made.ok()) kernel::grayscale(*made, view);
-  return made;
+  Result<ImageView> plane = gray_.reshape(1, view.height, view.width);
+  if (plane.ok()) kernel::grayscale(*plane, view);
+  return plane;
 }
 
 Result<ImageView> PixelMaker::make(const PixelSource& source, const PixelPart& part) {
@@ -107,11 +107,11 @@ Status PixelMaker::resize_array(const ArrayPixels& in, Extent extent, kernel::Fi
                            extent.width, extent.width, std::ptrdiff_t{extent.height} * extent.width};
     return resizer_.resize(planes, *read, filter, kOrder, kernel::Arithmetic::kTorch);
   }
-  const Result<ImageView> made = resized_.reshape(kChannels, extent.height, extent.width);
-  if (!made.ok()) return made.error();
-  DRAPPS_RETURN_IF_ERROR(resizer_.resize(*made, *read, filter, kOrder, kernel::Arithmetic::kTorch));
+  const Result<ImageView> image = resized_.reshape(kChannels, extent.height, extent.width);
+  if (!image.ok()) return image.error();
+  DRAPPS_RETURN_IF_ERROR(resizer_.resize(*image, *read, filter, kOrder, kernel::Arithmetic::kTorch));
   for (std::int32_t y = 0; y < extent.height; ++y, out += kChannels * out_width) {
-    kernel::interleave3(out, made->row(0, y), made->row(1, y), made->row(2, y), out_width);
+    kernel::interleave3(out, image->row(0, y), image->row(1, y), image->row(2, y), out_width);
   }
   return ok_status();
 }
@@ -125,9 +125,9 @@ Status PixelMaker::normalize(ConstImageView in, std::span<const float> mean, std
   numbers.insert(numbers.end(), std.begin(), std.end());
   if (!known.normalizer || numbers != known.numbers || mean.size() != std.size()) {
     const kernel::Scaling scaling = planar ? kernel::Scaling::kDivide : kernel::Scaling::kReciprocal;
-    Result<kernel::Normalizer> made = kernel::Normalizer::standard(mean, std, scaling);
-    if (!made.ok()) return made.error();
-    known.normalizer = *made;
+    Result<kernel::Normalizer> normalizer = kernel::Normalizer::standard(mean, std, scaling);
+    if (!normalizer.ok()) return normalizer.error();
+    known.normalizer = *normalizer;
     known.numbers = std::move(numbers);
   }
   in = repeated(in, static_cast<std::int32_t>(mean.size()));

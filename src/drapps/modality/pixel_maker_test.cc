@@ -58,9 +58,9 @@ TEST_P(PixelMakerTest, PartsOfFilesAndOfPlanesAreTheSame) {
                                                  swapped ? rect.height : rect.width);
       orient(expected, from_planes_.planes.crop(rect), orientation);
       for (const PixelSource* source : {&from_file_, &from_planes_}) {
-        const Result<ImageView> made = maker_.make(*source, {.rect = rect, .orientation = orientation});
-        ASSERT_TRUE(made.ok());
-        EXPECT_EQ(pixels_of(*made), pixels_of(expected)) << int{orientation};
+        const Result<ImageView> part = maker_.make(*source, {.rect = rect, .orientation = orientation});
+        ASSERT_TRUE(part.ok());
+        EXPECT_EQ(pixels_of(*part), pixels_of(expected)) << int{orientation};
       }
     }
   }
@@ -71,9 +71,9 @@ TEST_P(PixelMakerTest, PartsAreTheSameByAnIndexThatIsLearntOfThem) {
   PixelSource source = from_file_;
   source.index = {store.get(), store->key_of(file_)};
   for (const Rect& rect : {Rect{17, 30, 25, 41}, kWhole, Rect{40, 3, 9, 70}}) {
-    const Result<ImageView> made = maker_.make(source, {.rect = rect});
-    ASSERT_TRUE(made.ok());
-    EXPECT_EQ(pixels_of(*made), pixels_of(from_planes_.planes.crop(rect)));
+    const Result<ImageView> part = maker_.make(source, {.rect = rect});
+    ASSERT_TRUE(part.ok());
+    EXPECT_EQ(pixels_of(*part), pixels_of(from_planes_.planes.crop(rect)));
   }
   EXPECT_EQ(store->statistics().hits, 2u);
   EXPECT_EQ(store->statistics().complete, 1u);
@@ -84,9 +84,9 @@ TEST_P(PixelMakerTest, GrayIsMadeOfColours) {
   const ImageView expected = *buffer.reshape(1, kExtent.height, kExtent.width);
   kernel::grayscale(expected, from_planes_.planes);
   for (const PixelSource* source : {&from_file_, &from_planes_}) {
-    const Result<ImageView> made = maker_.make(*source, {.rect = kWhole, .gray = true});
-    ASSERT_TRUE(made.ok());
-    EXPECT_EQ(pixels_of(*made), pixels_of(GetParam() == 3 ? expected : from_planes_.planes));
+    const Result<ImageView> image = maker_.make(*source, {.rect = kWhole, .gray = true});
+    ASSERT_TRUE(image.ok());
+    EXPECT_EQ(pixels_of(*image), pixels_of(GetParam() == 3 ? expected : from_planes_.planes));
   }
 }
 
@@ -98,9 +98,9 @@ TEST_P(PixelMakerTest, APartIsResizedAsIfItWereAPicture) {
   kernel::Resizer resizer(MemoryLedger::unlimited());
   ASSERT_TRUE(resizer.resize(expected, from_planes_.planes.crop(rect), target.filter, target.order).ok());
   for (const PixelSource* source : {&from_file_, &from_planes_}) {
-    const Result<ImageView> made = maker_.resize(*source, {.rect = rect}, target);
-    ASSERT_TRUE(made.ok());
-    EXPECT_EQ(pixels_of(*made), pixels_of(expected));
+    const Result<ImageView> output = maker_.resize(*source, {.rect = rect}, target);
+    ASSERT_TRUE(output.ok());
+    EXPECT_EQ(pixels_of(*output), pixels_of(expected));
   }
 }
 
@@ -113,9 +113,9 @@ TEST_P(PixelMakerTest, ABoxIsResizedOfWhatItReads) {
   const ImageView read = from_planes_.planes.crop(box.read());
   ASSERT_TRUE(resizer.resize(expected, read, target.filter, target.order, box).ok());
   for (const PixelSource* source : {&from_file_, &from_planes_}) {
-    const Result<ImageView> made = maker_.resize(*source, {.rect = box.read()}, target);
-    ASSERT_TRUE(made.ok());
-    EXPECT_EQ(pixels_of(*made), pixels_of(expected));
+    const Result<ImageView> output = maker_.resize(*source, {.rect = box.read()}, target);
+    ASSERT_TRUE(output.ok());
+    EXPECT_EQ(pixels_of(*output), pixels_of(expected));
     EXPECT_EQ(maker_.resize(*source, {.rect = kWhole}, target).error().code, ErrorCode::kInvalidArgument);
   }
 }
@@ -126,16 +126,16 @@ TEST_P(PixelMakerTest, NormalizesAsTorchvisionDoes) {
   const auto means = std::span(mean).first(channels), stds = std::span(std).first(channels);
   const std::vector<std::uint8_t> planes = pixels_of(from_planes_.planes);
   const std::size_t area = planes.size() / channels;
-  std::vector<float> scaled(planes.size()), found(planes.size()), planar(planes.size());
+  std::vector<float> scaled(planes.size()), pixels(planes.size()), planar(planes.size());
   scale_bytes(planes, scaled.data());
-  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, Layout::kNhwc, found.data()).ok());
+  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, Layout::kNhwc, pixels.data()).ok());
   ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, Layout::kNchw, planar.data()).ok());
   for (std::size_t c = 0; c < channels; ++c) {
     for (std::size_t i = 0; i < area; ++i) {
       const auto byte = static_cast<float>(planes[c * area + i]);
       const float x = byte * static_cast<float>(1.0 / 255);
       ASSERT_EQ(scaled[c * area + i], x);
-      ASSERT_EQ(found[i * channels + c], (x - mean[c]) / std[c]);
+      ASSERT_EQ(pixels[i * channels + c], (x - mean[c]) / std[c]);
       ASSERT_EQ(planar[c * area + i], (byte / 255 - mean[c]) / std[c]);
     }
   }
@@ -153,15 +153,15 @@ TEST_P(PixelMakerTest, NormalizesByOtherNumbersThanBefore) {
   const auto channels = static_cast<std::size_t>(GetParam());
   const auto means = std::span(numbers).first(channels);
   const float first = static_cast<float>(from_planes_.planes.row(0, 0)[0]) * static_cast<float>(1.0 / 255);
-  std::vector<float> found(kExtent.height * kExtent.width * channels);
+  std::vector<float> output(kExtent.height * kExtent.width * channels);
   const auto normalize = [&](std::span<const float> stds) {
-    return maker_.normalize(from_planes_.planes, means, stds, Layout::kNhwc, found.data());
+    return maker_.normalize(from_planes_.planes, means, stds, Layout::kNhwc, output.data());
   };
   ASSERT_TRUE(normalize(std::vector(channels, 4.0F)).ok());
   ASSERT_TRUE(normalize(std::vector(channels, 2.0F)).ok());
-  EXPECT_EQ(found[0], (first - 1) / 2);
+  EXPECT_EQ(output[0], (first - 1) / 2);
   EXPECT_FALSE(normalize(std::span(numbers).first(2)).ok());
-  EXPECT_FALSE(maker_.normalize(from_planes_.planes, {}, {}, Layout::kNhwc, found.data()).ok());
+  EXPECT_FALSE(maker_.normalize(from_planes_.planes, {}, {}, Layout::kNhwc, output.data()).ok());
   const ImageView one = {from_planes_.planes.data, 1, 2, 2, from_planes_.planes.row_stride, 0};
   std::array<float, 12> three{};
   const std::array others{0.0F, 0.0F, 1.0F};

@@ -38,9 +38,9 @@ Result<std::shared_ptr<BatchUpload>> BatchUpload::make(const std::string& device
     if (!carrying.ok()) return std::move(carrying).error();
     auto room = open_room(device, kUnbounded);
     if (!room.ok()) return std::move(room).error();
-    std::shared_ptr<BatchUpload> made(new BatchUpload(*std::move(room), *std::move(carrying)));
-    DRAPPS_RETURN_IF_ERROR(made->copy_table());
-    return made;
+    std::shared_ptr<BatchUpload> upload(new BatchUpload(*std::move(room), *std::move(carrying)));
+    DRAPPS_RETURN_IF_ERROR(upload->copy_table());
+    return upload;
   });
 }
 

@@ -94,9 +94,9 @@ struct Bench {
     return window.take(taker);
   }
   std::vector<std::int64_t> content(const Batch& batch) const {
-    std::vector<std::int64_t> found(batch.rows);
-    std::memcpy(found.data(), plan->layout.row(batch.slot.data(), 0, 0), found.size() * sizeof(std::int64_t));
-    return found;
+    std::vector<std::int64_t> values(batch.rows);
+    std::memcpy(values.data(), plan->layout.row(batch.slot.data(), 0, 0), values.size() * sizeof(std::int64_t));
+    return values;
   }
   /// Whether it is the whole batch of its step.
   bool exact(const Batch& batch) const {

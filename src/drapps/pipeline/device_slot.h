@@ -32,16 +32,16 @@ inline Status reserve_slots(SlotArena& arena, const DeviceRoom& room, std::size_
 /// Makes an event where there is none yet.
 inline Status ensure_event(device::Device& device, std::unique_ptr<device::Event>& event) {
   if (event != nullptr) return ok_status();
-  auto made = device.event();
-  if (!made.ok()) return std::move(made).error();
-  event = *std::move(made);
+  auto creation = device.event();
+  if (!creation.ok()) return std::move(creation).error();
+  event = *std::move(creation);
   return ok_status();
 }
 
 /// What is asked of the stream from now on begins when all uses of the slot have ended.
 inline Status begin_fill(device::Device& device, device::Stream& stream, Slot& slot) {
-  DRAPPS_RETURN_IF_ERROR(ensure_event(device, slot.made));
-  DRAPPS_RETURN_IF_ERROR(stream.wait(*slot.made));  // where nobody has waited for the batch before
+  DRAPPS_RETURN_IF_ERROR(ensure_event(device, slot.completion));
+  DRAPPS_RETURN_IF_ERROR(stream.wait(*slot.completion));  // where nobody has waited for the batch before
   for (const auto& use : slot.uses) DRAPPS_RETURN_IF_ERROR(stream.wait(*use));
   slot.uses.clear();
   return ok_status();

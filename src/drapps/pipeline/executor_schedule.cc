@@ -31,10 +31,10 @@ std::size_t Executor::most_tasks() const {
 bool Executor::can_start_next() {
   if (ahead_.ended() || pool_.lent() >= most_tasks()) return false;
   if (pool_.has_free()) return true;
-  Status made = catching([this] { add_task(); });
-  if (made.ok()) return true;
+  Status status = catching([this] { add_task(); });
+  if (status.ok()) return true;
   // Where there are some, the next one that ends is free.
-  if (pool_.size() == 0) window_.lacks(std::move(made).error());
+  if (pool_.size() == 0) window_.lacks(std::move(status).error());
   return false;
 }
 

@@ -23,17 +23,17 @@ constexpr std::size_t kFinish = lane_place(LaneRole::kAugment);
 
 WorkFound Executor::run_one() noexcept {
   SampleTask* task = nullptr;
-  WorkFound found = WorkFound::kWork;
+  WorkFound outcome = WorkFound::kWork;
   Reads reads;
   {
     const std::scoped_lock lock(mutex_);
     reads = read_ahead();
     task = pick();
-    if (task == nullptr) found = nothing();
+    if (task == nullptr) outcome = nothing();
   }
   submit(reads);
   if (task != nullptr) work(*task);
-  return found;
+  return outcome;
 }
 
 void Executor::submit(const Reads& reads) {
@@ -231,7 +231,7 @@ void Executor::log(const SampleTask& task, bool good) noexcept {
 }
 
 void Executor::finish(SampleTask& task, Status status) {
-  metrics_.made.mark();
+  metrics_.first_sample.mark();
   log(task, status.ok());
   const std::uint64_t work = task.sample.decoded.work;
   if (work > plan_->large_work) metrics_.large.add(task.sample.asked.row.position, work);
@@ -240,8 +240,8 @@ void Executor::finish(SampleTask& task, Status status) {
   if (task.times.measured) metrics_.kernel_cpu_sampled.fetch_add(task.times.kernel_cpu_ns, std::memory_order_relaxed);
   std::optional<FailedRow> failed;
   if (!status.ok()) {
-    Status told = window_.report(status.error());
-    failed.emplace(task.place.row, std::move(told.ok() ? status : told).error());
+    Status report = window_.report(status.error());
+    failed.emplace(task.place.row, std::move(report.ok() ? status : report).error());
   }
   bool landed = false;
   bool resumed = false;

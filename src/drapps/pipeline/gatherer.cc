@@ -24,11 +24,11 @@ std::uint32_t rows_of_a_run(const Plan& plan) {
 }  // namespace
 
 Result<std::unique_ptr<Gatherer>> Gatherer::make(const RunnerParts& parts) {
-  std::unique_ptr<Gatherer> made(new Gatherer(parts));
-  if (made->shared_) {
-    DRAPPS_RETURN_IF_ERROR(parts.engine.workers().attach(*made, parts.settings[KnobId::kWorkers]));
+  std::unique_ptr<Gatherer> gatherer(new Gatherer(parts));
+  if (gatherer->shared_) {
+    DRAPPS_RETURN_IF_ERROR(parts.engine.workers().attach(*gatherer, parts.settings[KnobId::kWorkers]));
   }
-  return made;
+  return gatherer;
 }
 
 Gatherer::Gatherer(const RunnerParts& parts)
@@ -93,15 +93,15 @@ Gatherer::GatherRun Gatherer::take(std::uint64_t before_step) {
 /// Makes sure of one to borrow.
 bool Gatherer::ready_scratch() {
   if (!scratches_.empty()) return true;
-  Status made = catching([this] {
+  Status status = catching([this] {
     scratches_.reserve(scratches_made_ + 1);
     MemoryLedger& ledger = engine_.memory(MemoryUse::kWorkspaces);
     scratches_.push_back(std::make_unique<GatherScratch>(ledger, preparer_.new_workspace(ledger)));
     ++scratches_made_;
   });
-  if (made.ok()) return true;
+  if (status.ok()) return true;
   // Where there are some, the next one that is released will do.
-  if (scratches_made_ == 0) window_.lacks(std::move(made).error());
+  if (scratches_made_ == 0) window_.lacks(std::move(status).error());
   return false;
 }
 
@@ -127,16 +127,16 @@ bool Gatherer::work(Lock& lock, GatherRun run) noexcept {
   Status status = catching([&] {
     gather(run, scratch);
     for (const auto& [row, error] : scratch.failed) {
-      if (Status told = window_.report(error); !told.ok()) return told;
+      if (Status report = window_.report(error); !report.ok()) return report;
     }
     return ok_status();
   });
   std::optional<FailedRow> raised;
   if (!status.ok()) {
-    Status told = window_.report(status.error());
-    raised.emplace(run.first, std::move(told.ok() ? status : told).error());
+    Status report = window_.report(status.error());
+    raised.emplace(run.first, std::move(report.ok() ? status : report).error());
   }
-  metrics_.made.mark();
+  metrics_.first_sample.mark();
   const LaneTime spent = timer.end();
   metrics_[place].service_wall.record(spent.wall_ns / run.rows);
   metrics_[place].service_cpu.record(spent.cpu_ns / run.rows);

@@ -34,7 +34,7 @@ class Gatherer final : public WindowRunner {
  private:
   /// What one thread works with; lent out for a run.
   struct GatherScratch {
-    GatherScratch(MemoryLedger& ledger, Workspace&& made) : task(ledger), workspace(std::move(made)) {}
+    GatherScratch(MemoryLedger& ledger, Workspace&& space) : task(ledger), workspace(std::move(space)) {}
     SampleTask task;
     Workspace workspace;
     std::vector<std::uint64_t> records;

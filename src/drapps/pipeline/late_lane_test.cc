@@ -145,9 +145,9 @@ TEST_F(LateLane, WhatFailsThereIsTheSamplesErrorUnderEveryOnError) {
   for (const OnError on_error : {OnError::kRaise, OnError::kReplace, OnError::kSkip}) {
     ToyDevice toy(7);
     const auto executor = start(plan(&toy, on_error), true);
-    const auto found = drain(*executor);
-    ASSERT_EQ(found.size(), 8u);
-    EXPECT_EQ(std::count(found.begin(), found.end(), "the toy refuses it"), on_error == OnError::kRaise ? 1 : 0);
+    const auto batches = drain(*executor);
+    ASSERT_EQ(batches.size(), 8u);
+    EXPECT_EQ(std::count(batches.begin(), batches.end(), "the toy refuses it"), on_error == OnError::kRaise ? 1 : 0);
     const std::uint64_t rows = kRecords - (on_error == OnError::kSkip ? 1 : 0);
     if (on_error != OnError::kRaise) {
       EXPECT_EQ(executor->metrics().samples, rows);

@@ -43,7 +43,7 @@ struct Metrics {
   mutable SampleLog log;                    // whoever may look may say what it keeps
   mutable LargeSamples large;               // likewise, and who takes them
   FirstTime read;                           // of a record, from where waiting is possible
-  FirstTime made;                           // of a sample
+  FirstTime first_sample;                   // of a sample
   std::atomic<std::uint64_t> helped_ns{0};  // that the taker worked at batches itself, inside next()
   std::atomic<std::uint64_t> batches{0};
   std::atomic<std::uint64_t> samples{0};

@@ -88,14 +88,14 @@ Result<std::shared_ptr<Residence>> Residence::make(const DeviceChoice& choice, c
     DRAPPS_RETURN_IF_ERROR(check(plan, source, choice.memory_bytes));
     auto room = open_room(choice.device, choice.memory_bytes);
     if (!room.ok()) return std::move(room).error();
-    std::shared_ptr<Residence> made(new Residence(*std::move(room)));
-    auto stream = made->device().stream();
+    std::shared_ptr<Residence> residence(new Residence(*std::move(room)));
+    auto stream = residence->device().stream();
     if (!stream.ok()) return std::move(stream).error();
-    DRAPPS_RETURN_IF_ERROR(made->add_pictures(plan, source, **stream));
+    DRAPPS_RETURN_IF_ERROR(residence->add_pictures(plan, source, **stream));
     for (const ColumnGatherer& column : plan.gatherers) {
-      if (column.array != nullptr) DRAPPS_RETURN_IF_ERROR(made->add_array(column, **stream));
+      if (column.array != nullptr) DRAPPS_RETURN_IF_ERROR(residence->add_array(column, **stream));
     }
-    return made;
+    return residence;
   });
 }
 

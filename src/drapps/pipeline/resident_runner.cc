@@ -25,13 +25,13 @@ using device::Where;
 }  // namespace
 
 Result<std::unique_ptr<ResidentRunner>> ResidentRunner::make(const RunnerParts& parts) {
-  std::unique_ptr<ResidentRunner> made(new ResidentRunner(parts));
-  auto stream = device::MeteredStream::make(made->residence_->device(), made->metrics_.device);
+  std::unique_ptr<ResidentRunner> runner(new ResidentRunner(parts));
+  auto stream = device::MeteredStream::make(runner->residence_->device(), runner->metrics_.device);
   if (!stream.ok()) return std::move(stream).error();
-  made->stream_ = *std::move(stream);
-  DRAPPS_RETURN_IF_ERROR(reserve_slots(*made->arena_, *parts.residence->room(), made->plan_->layout.bytes()));
-  DRAPPS_RETURN_IF_ERROR(made->reserve_works());
-  return made;
+  runner->stream_ = *std::move(stream);
+  DRAPPS_RETURN_IF_ERROR(reserve_slots(*runner->arena_, *parts.residence->room(), runner->plan_->layout.bytes()));
+  DRAPPS_RETURN_IF_ERROR(runner->reserve_works());
+  return runner;
 }
 
 /// Memory for what the host writes, by what the first batch takes of it.
@@ -66,7 +66,7 @@ bool ResidentRunner::help(Lock& lock) {
   static_cast<void>(stream_->pause());  // counts what the device has done
   if (!front.error) {
     // Its user waits for it, unless the device is lost.
-    if (auto made = front.slot->made->done(); !made.ok()) front.error = std::move(made).error();
+    if (auto state = front.slot->completion->done(); !state.ok()) front.error = std::move(state).error();
   }
   std::vector<FailedRow> failed;
   if (front.error) failed.emplace_back(0, *std::move(front.error));
@@ -84,7 +84,7 @@ void ResidentRunner::begin_batches(Lock& lock) {
     const std::size_t place = lane_place(LaneRole::kPrepare);
     LaneTimer timer(place);
     Status begun = catching([&] { return begin(step, rows, slot); });
-    metrics_.made.mark();
+    metrics_.first_sample.mark();
     const LaneTime spent = timer.end();
     metrics_[place].service_wall.record(spent.wall_ns / rows);
     metrics_[place].service_cpu.record(spent.cpu_ns / rows);
@@ -97,12 +97,12 @@ void ResidentRunner::begin_batches(Lock& lock) {
 
 Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot) {
   RunnerMemory& work = works_[step % works_.size()];
-  DRAPPS_RETURN_IF_ERROR(ensure_event(residence_->device(), work.made));
-  DRAPPS_RETURN_IF_ERROR(work.made->wait());  // of a batch that was begun some steps ago
+  DRAPPS_RETURN_IF_ERROR(ensure_event(residence_->device(), work.completion));
+  DRAPPS_RETURN_IF_ERROR(work.completion->wait());  // of a batch that was begun some steps ago
   DRAPPS_RETURN_IF_ERROR(begin_fill(residence_->device(), *stream_, slot));
   Status written = write(step, rows, slot.data(), work);
   // Behind what was asked for before it failed, too.
-  for (device::Event* const event : {work.made.get(), slot.made.get()}) {
+  for (device::Event* const event : {work.completion.get(), slot.completion.get()}) {
     Status recorded = stream_->record(*event);
     if (written.ok()) written = std::move(recorded);
   }
@@ -114,9 +114,9 @@ Status ResidentRunner::room_for(RunnerMemory& work, const RunnerPlaces& places) 
   const auto grow = [&](device::Memory& memory, Where where, std::size_t bytes) -> Status {
     if (memory.bytes() >= bytes) return ok_status();
     memory.reset();
-    auto made = residence_->device().allocate(where, bytes + bytes / 4);
-    if (!made.ok()) return std::move(made).error();
-    memory = *std::move(made);
+    auto allocation = residence_->device().allocate(where, bytes + bytes / 4);
+    if (!allocation.ok()) return std::move(allocation).error();
+    memory = *std::move(allocation);
     return ok_status();
   };
   DRAPPS_RETURN_IF_ERROR(grow(work.pinned, Where::kPinned, places.host_bytes));

@@ -3,7 +3,8 @@
 //
 // 1. The consumer's thread does that, when it asks for a batch and before it goes with one: prefetch_depth batches are
 //    under way on the device, in a stream of their own. No worker has anything to do.
-// 2. A batch may be given out before the device has made it: its user's stream waits for that (Slot::made), and the
+// 2. A batch may be given out before the device has made it: its user's stream waits for that (Slot::completion), and
+// the
 //    host does not.
 // 3. What the host writes for a batch (row numbers, moves, the columns that say where rows are from) stands in pinned
 //    memory that is the batch's until it has been made.
@@ -39,7 +40,7 @@ class ResidentRunner final : public WindowRunner {
   /// What the host writes for one batch, and its copy on the device.
   struct RunnerMemory {
     device::Memory pinned, there;
-    std::unique_ptr<device::Event> made;  // behind all that uses them
+    std::unique_ptr<device::Event> completion;  // behind all that uses them
   };
   /// Where in them stands what: row numbers, the list of pictures, and columns that the host fills.
   struct RunnerPlaces {

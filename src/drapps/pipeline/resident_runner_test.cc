@@ -100,14 +100,14 @@ class ResidentRunnerTest : public testing::Test {
   }
   std::unique_ptr<Runner> start(const std::shared_ptr<Source>& source, const std::shared_ptr<const Plan>& plan,
                                 std::shared_ptr<Residence> residence, std::uint64_t from = 0) {
-    auto made = try_start(source, plan, std::move(residence), from);
-    EXPECT_TRUE(made.ok()) << made.error().message;
-    return *std::move(made);
+    auto runner = try_start(source, plan, std::move(residence), from);
+    EXPECT_TRUE(runner.ok()) << runner.error().message;
+    return *std::move(runner);
   }
 
   /// The batch once the device has made it, or why it has not.
   static std::string all_of(const Batch& batch) {
-    if (const Status made = batch.slot.wait_made(); !made.ok()) return made.error().to_string();
+    if (const Status status = batch.slot.wait_made(); !status.ok()) return status.error().to_string();
     std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
     for (const Column& column : batch.plan->layout.columns()) {
       all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
@@ -137,14 +137,14 @@ class ResidentRunnerTest : public testing::Test {
 
   void compare(bool pictured, bool subset, PictureFields fields) {
     const auto source = data_.source(pictured, subset);
-    const auto made = plan(*source, std::move(fields));
-    auto residence = Residence::make({"host", 1 << 20}, *made, *source);
+    const auto batch_plan = plan(*source, std::move(fields));
+    auto residence = Residence::make({"host", 1 << 20}, *batch_plan, *source);
     ASSERT_TRUE(residence.ok()) << residence.error().message;
     for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{64}}) {
-      const auto expected = batches_of(*start(source, made, nullptr, from));
-      const auto found = batches_of(*start(source, made, *residence, from));
-      ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == expected[i]) << "batch " << i;
+      const auto expected = batches_of(*start(source, batch_plan, nullptr, from));
+      const auto batches = batches_of(*start(source, batch_plan, *residence, from));
+      ASSERT_EQ(batches.size(), expected.size());
+      for (std::size_t i = 0; i < batches.size(); ++i) EXPECT_TRUE(batches[i] == expected[i]) << "batch " << i;
     }
   }
 
@@ -204,12 +204,12 @@ TEST_F(ResidentRunnerTest, MixedBatchesAreThoseOfTheCpu) {
 
 TEST_F(ResidentRunnerTest, BatchesThatAreHeldStayAsTheyAre) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = crop_and_flip()}, 16);
-  const auto residence = Residence::make({"host", 4 << 20}, *made, *source).value();
-  const auto expected = batches_of(*start(source, made, nullptr));
+  const auto batch_plan = plan(*source, {.ops = crop_and_flip()}, 16);
+  const auto residence = Residence::make({"host", 4 << 20}, *batch_plan, *source).value();
+  const auto expected = batches_of(*start(source, batch_plan, nullptr));
   std::vector<Batch> held;
   {
-    const auto runner = start(source, made, residence);
+    const auto runner = start(source, batch_plan, residence);
     while (true) {
       auto next = next_of(*runner);
       ASSERT_FALSE(std::holds_alternative<Error>(next));
@@ -229,28 +229,28 @@ TEST_F(ResidentRunnerTest, BatchesThatAreHeldStayAsTheyAre) {
 
 TEST_F(ResidentRunnerTest, APassThatIsLeftWaitsForTheDevice) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = crop_and_flip()});
-  const auto residence = Residence::make({"host", 1 << 20}, *made, *source).value();
+  const auto batch_plan = plan(*source, {.ops = crop_and_flip()});
+  const auto residence = Residence::make({"host", 1 << 20}, *batch_plan, *source).value();
   for (int batches = 0; batches < 4; ++batches) {
-    const auto runner = start(source, made, residence);
+    const auto runner = start(source, batch_plan, residence);
     for (int i = 0; i < batches; ++i) ASSERT_TRUE(runner->next(60s));
   }
 }
 
 TEST_F(ResidentRunnerTest, ItTakesNoMoreMemoryThanItMay) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {});
+  const auto batch_plan = plan(*source, {});
   const std::size_t arrays = kMembers * (3 * kShape.height * kShape.width + 8 + 7);
-  const std::size_t least = arrays + 2 * made->layout.bytes();
-  const Status refused = Residence::check(*made, *source, least - 1);
+  const std::size_t least = arrays + 2 * batch_plan->layout.bytes();
+  const Status refused = Residence::check(*batch_plan, *source, least - 1);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
   EXPECT_EQ(refused.error().message, "device_memory= cannot be used: the arrays and 2 batches take " +
                                          std::to_string(least) + " bytes, and it gives " + std::to_string(least - 1) +
                                          "; raise it, or leave it out");
-  const auto residence = Residence::make({"host", least}, *made, *source).value();
-  const auto runner = start(source, made, residence);
-  EXPECT_EQ(batches_of(*runner), batches_of(*start(source, made, nullptr)));
+  const auto residence = Residence::make({"host", least}, *batch_plan, *source).value();
+  const auto runner = start(source, batch_plan, residence);
+  EXPECT_EQ(batches_of(*runner), batches_of(*start(source, batch_plan, nullptr)));
   EXPECT_LE(residence->room()->ledger.peak(), least);
 }
 
@@ -264,20 +264,20 @@ TEST_F(ResidentRunnerTest, WhatTheDeviceCannotMakeIsRefused) {
           .message,
       "device_memory= cannot be used: op 1 (resize) resizes by floats, which no kernel of a device does; leave "
       "it out");
-  const auto made = plan(*source, {});
-  EXPECT_EQ(Residence::make({"tpu:1", 1 << 20}, *made, *source).error().message,
+  const auto batch_plan = plan(*source, {});
+  EXPECT_EQ(Residence::make({"tpu:1", 1 << 20}, *batch_plan, *source).error().message,
             "device \"tpu:1\" is none; write \"cuda:0\"");
 }
 
 /// A stream of the user's waits for the batch, whose memory is filled again when that stream has done with it.
 TEST_F(ResidentRunnerTest, AUsersStreamWaitsAndIsWaitedFor) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = crop_and_flip()}, 16);
+  const auto batch_plan = plan(*source, {.ops = crop_and_flip()}, 16);
   allow_host_device(device::HostDeviceOptions{.copy_latency = 2ms, .launch_latency = 2ms});
-  const std::size_t least = kMembers * (3 * kShape.height * kShape.width + 8 + 7) + 2 * made->layout.bytes();
-  const auto residence = Residence::make({"host", least}, *made, *source).value();
-  const auto expected = batches_of(*start(source, made, nullptr));
-  const auto runner = start(source, made, residence);
+  const std::size_t least = kMembers * (3 * kShape.height * kShape.width + 8 + 7) + 2 * batch_plan->layout.bytes();
+  const auto residence = Residence::make({"host", least}, *batch_plan, *source).value();
+  const auto expected = batches_of(*start(source, batch_plan, nullptr));
+  const auto runner = start(source, batch_plan, residence);
   device::Device& device = residence->device();
   const auto users = device.stream().value();
   const auto end = device.event().value();
@@ -288,7 +288,7 @@ TEST_F(ResidentRunnerTest, AUsersStreamWaitsAndIsWaitedFor) {
     ASSERT_FALSE(std::holds_alternative<Error>(next));
     if (std::holds_alternative<Runner::Finished>(next)) break;
     Batch batch = std::get<Batch>(std::move(next));
-    const std::size_t bytes = made->layout.bytes();
+    const std::size_t bytes = batch_plan->layout.bytes();
     device::Memory copy = device.allocate(device::Where::kPinned, bytes).value();
     {
       DlManagedTensor* const view =
@@ -305,7 +305,7 @@ TEST_F(ResidentRunnerTest, AUsersStreamWaitsAndIsWaitedFor) {
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto& [batch, copy] = copies[i];
     std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
-    for (const Column& column : made->layout.columns()) {
+    for (const Column& column : batch_plan->layout.columns()) {
       all.append(reinterpret_cast<const char*>(copy.data() + column.offset), column.row_bytes * batch.rows);
     }
     EXPECT_TRUE(all == expected[i]) << i;
@@ -314,32 +314,32 @@ TEST_F(ResidentRunnerTest, AUsersStreamWaitsAndIsWaitedFor) {
 
 TEST_F(ResidentRunnerTest, TwoLoadersShareADevice) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = colors_and_erasures()}, 16);
-  const auto one = Residence::make({"host", 4 << 20}, *made, *source).value();
-  const auto other = Residence::make({"host", 4 << 20}, *made, *source).value();
+  const auto batch_plan = plan(*source, {.ops = colors_and_erasures()}, 16);
+  const auto one = Residence::make({"host", 4 << 20}, *batch_plan, *source).value();
+  const auto other = Residence::make({"host", 4 << 20}, *batch_plan, *source).value();
   ASSERT_EQ(&one->device(), &other->device());
-  const auto expected = batches_of(*start(source, made, nullptr));
-  std::vector<std::string> found[2];
+  const auto expected = batches_of(*start(source, batch_plan, nullptr));
+  std::vector<std::string> batches[2];
   {
-    std::jthread thread([&] { found[0] = batches_of(*start(source, made, one)); });
-    found[1] = batches_of(*start(source, made, other));
+    std::jthread thread([&] { batches[0] = batches_of(*start(source, batch_plan, one)); });
+    batches[1] = batches_of(*start(source, batch_plan, other));
   }
-  EXPECT_TRUE(found[0] == expected);
-  EXPECT_TRUE(found[1] == expected);
+  EXPECT_TRUE(batches[0] == expected);
+  EXPECT_TRUE(batches[1] == expected);
 }
 
 /// What the host writes for a batch has its memory from the beginning on, or there is no runner.
 TEST_F(ResidentRunnerTest, OthersMayTakeTheRestOfTheDevice) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = crop_and_flip()});
-  const auto expected = batches_of(*start(source, made, nullptr));
+  const auto batch_plan = plan(*source, {.ops = crop_and_flip()});
+  const auto expected = batches_of(*start(source, batch_plan, nullptr));
   const std::size_t arrays = kMembers * (3 * kShape.height * kShape.width + 8 + 7);
   std::size_t refused = 0;
-  for (std::size_t left = 2 * made->layout.bytes();; left += 2000) {
+  for (std::size_t left = 2 * batch_plan->layout.bytes();; left += 2000) {
     allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays + left});
-    const auto residence = Residence::make({"host", std::size_t{64} << 20}, *made, *source);
+    const auto residence = Residence::make({"host", std::size_t{64} << 20}, *batch_plan, *source);
     if (!residence.ok()) continue;
-    auto runner = try_start(source, made, *residence);
+    auto runner = try_start(source, batch_plan, *residence);
     if (!runner.ok()) {
       EXPECT_EQ(runner.error().code, ErrorCode::kResourceExhausted);
       ++refused;
@@ -357,13 +357,13 @@ TEST_F(ResidentRunnerTest, OthersMayTakeTheRestOfTheDevice) {
 /// What other programs have left of the device's memory decides how many batches are under way, or whether any is.
 TEST_F(ResidentRunnerTest, WithoutMemoryForTwoBatchesThereIsNoRunner) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = crop_and_flip()});
-  const auto expected = batches_of(*start(source, made, nullptr));
+  const auto batch_plan = plan(*source, {.ops = crop_and_flip()});
+  const auto expected = batches_of(*start(source, batch_plan, nullptr));
   const std::size_t arrays = kMembers * (3 * kShape.height * kShape.width + 8 + 7);
   for (const std::size_t halves : {3, 12}) {  // of batches
-    allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays + halves * made->layout.bytes() / 2});
-    const auto residence = Residence::make({"host", std::size_t{64} << 20}, *made, *source).value();
-    auto runner = try_start(source, made, residence);
+    allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays + halves * batch_plan->layout.bytes() / 2});
+    const auto residence = Residence::make({"host", std::size_t{64} << 20}, *batch_plan, *source).value();
+    auto runner = try_start(source, batch_plan, residence);
     ASSERT_EQ(runner.ok(), halves == 12);
     if (runner.ok()) {
       EXPECT_TRUE(batches_of(**runner) == expected);
@@ -372,15 +372,15 @@ TEST_F(ResidentRunnerTest, WithoutMemoryForTwoBatchesThereIsNoRunner) {
     }
   }
   allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays / 2});
-  EXPECT_EQ(Residence::make({"host", std::size_t{64} << 20}, *made, *source).error().code,
+  EXPECT_EQ(Residence::make({"host", std::size_t{64} << 20}, *batch_plan, *source).error().code,
             ErrorCode::kResourceExhausted);
 }
 
 TEST_F(ResidentRunnerTest, ALostDeviceIsAnErrorOfEachBatch) {
   const auto source = data_.source(true, false);
-  const auto made = plan(*source, {.ops = crop_and_flip()});
-  const auto residence = Residence::make({"host", 1 << 20}, *made, *source).value();
-  const auto runner = start(source, made, residence);
+  const auto batch_plan = plan(*source, {.ops = crop_and_flip()});
+  const auto residence = Residence::make({"host", 1 << 20}, *batch_plan, *source).value();
+  const auto runner = start(source, batch_plan, residence);
   ASSERT_TRUE(std::holds_alternative<Batch>(next_of(*runner)));
   static_cast<device::HostDevice&>(residence->device()).lose();
   const auto rest = batches_of(*runner);

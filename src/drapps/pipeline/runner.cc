@@ -11,9 +11,9 @@ namespace {
 
 template <class Kind>
 Result<std::unique_ptr<Runner>> make(const RunnerParts& parts) {
-  auto made = Kind::make(parts);
-  if (!made.ok()) return std::move(made).error();
-  return std::unique_ptr<Runner>(*std::move(made));
+  auto runner = Kind::make(parts);
+  if (!runner.ok()) return std::move(runner).error();
+  return std::unique_ptr<Runner>(*std::move(runner));
 }
 
 }  // namespace

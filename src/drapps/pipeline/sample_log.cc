@@ -60,13 +60,13 @@ void SampleLog::keep_if_slow(const SampleTimes& sample) noexcept {
 }
 
 std::vector<SampleTimes> SampleLog::slowest() const {
-  std::vector<SampleTimes> found;
+  std::vector<SampleTimes> times;
   {
     const std::scoped_lock lock(mutex_);
-    std::ranges::copy_if(slowest_, std::back_inserter(found), [](const auto& each) { return each.service_ns() > 0; });
+    std::ranges::copy_if(slowest_, std::back_inserter(times), [](const auto& each) { return each.service_ns() > 0; });
   }
-  std::ranges::sort(found, std::greater(), &SampleTimes::service_ns);
-  return found;
+  std::ranges::sort(times, std::greater(), &SampleTimes::service_ns);
+  return times;
 }
 
 void SampleLog::sample(std::size_t room) noexcept {

@@ -28,9 +28,9 @@ SampleTimes taking(std::uint64_t ns, std::uint64_t record = 0) {
 }
 
 std::vector<std::uint64_t> slowest_of(const SampleLog& log) {
-  std::vector<std::uint64_t> found;
-  for (const SampleTimes& each : log.slowest()) found.push_back(each.service_ns());
-  return found;
+  std::vector<std::uint64_t> times;
+  for (const SampleTimes& each : log.slowest()) times.push_back(each.service_ns());
+  return times;
 }
 
 TEST(SampleLog, KeepsTheSlowestAndWantsNoOther) {

@@ -120,7 +120,7 @@ WorkFound StreamRunner::run_one() noexcept {
     return WorkFound::kMemory;
   }
   if (own.at_end) return end_pass(lock, step);
-  metrics_.made.mark();
+  metrics_.first_sample.mark();
   metrics_[lane].service_wall.record(spent.wall_ns);
   metrics_[lane].service_cpu.record(spent.cpu_ns);
   std::optional<FailedRow> failed;

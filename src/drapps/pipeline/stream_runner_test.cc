@@ -43,9 +43,9 @@ class StreamRunnerTest : public testing::Test {
     spec->sampler.world = world;
     spec->sampler.batch = batch;
     spec->sampler.remainder = Remainder::kDrop;
-    auto made = Plan::make(*spec, source);
-    EXPECT_TRUE(made.ok()) << made.error().message;
-    return *made;
+    auto batch_plan = Plan::make(*spec, source);
+    EXPECT_TRUE(batch_plan.ok()) << batch_plan.error().message;
+    return *batch_plan;
   }
   std::unique_ptr<Runner> start(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<Source>& source,
                                 std::int32_t workers, std::uint64_t from = 0, std::vector<StreamCursor> cursors = {}) {
@@ -132,8 +132,8 @@ TEST_F(StreamRunnerTest, DescriptionsThatDoNotFitAreRefused) {
   const auto refusal = [&](const std::string& json) {
     auto spec = parse_spec(json, std::make_shared<TokenizerAttachment>(tokenizer_));
     if (!spec.ok()) return spec.error().message;
-    auto made = Plan::make(*spec, *from);
-    return made.ok() ? std::string() : made.error().message;
+    auto batch_plan = Plan::make(*spec, *from);
+    return batch_plan.ok() ? std::string() : batch_plan.error().message;
   };
   const std::string part = R"("parts": {"text": {"modality": "packed_text", "length": 8)";
   EXPECT_NE(refusal("{" + part + R"(}}, "on_error": "replace"})").find("use on_error"), std::string::npos);

@@ -22,9 +22,9 @@ void TaskPool::lend_workspace(SampleTask& task) noexcept {
   free_workspaces_.pop_back();
 }
 
-void TaskPool::add_workspace(SampleTask& task, Workspace&& made) {
+void TaskPool::add_workspace(SampleTask& task, Workspace&& workspace) {
   free_workspaces_.reserve(workspaces_.size() + 1);
-  workspaces_.push_back(std::make_unique<Workspace>(std::move(made)));
+  workspaces_.push_back(std::make_unique<Workspace>(std::move(workspace)));
   task.sample.workspace = workspaces_.back().get();
 }
 

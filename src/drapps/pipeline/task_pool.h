@@ -30,7 +30,7 @@ class TaskPool {
   /// Gives the task a free workspace, if there is any.
   void lend_workspace(SampleTask& task) noexcept;
   /// Gives it a new one.
-  void add_workspace(SampleTask& task, Workspace&& made);
+  void add_workspace(SampleTask& task, Workspace&& workspace);
   /// Takes its workspace back, where it has one. Never allocates.
   void return_workspace(SampleTask& task) noexcept;
 

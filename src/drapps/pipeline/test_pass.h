@@ -30,18 +30,18 @@ inline std::unique_ptr<Runner> start(Engine& engine, const std::shared_ptr<const
 
 /// One column of each batch, or the message of its error.
 inline std::vector<std::string> drain(Runner& runner, std::string_view name) {
-  std::vector<std::string> found;
+  std::vector<std::string> texts;
   while (true) {
     auto next = runner.next(std::chrono::seconds(60));
-    if (!next || std::holds_alternative<Runner::Finished>(*next)) return found;
+    if (!next || std::holds_alternative<Runner::Finished>(*next)) return texts;
     if (const auto* error = std::get_if<Error>(&*next)) {
-      found.push_back(error->message);
+      texts.push_back(error->message);
       continue;
     }
     const Batch& batch = std::get<Batch>(*next);
     const BatchLayout& layout = batch.plan->layout;
     const Column& column = layout.columns()[layout.find(name)];
-    found.emplace_back(reinterpret_cast<const char*>(batch.slot.data()) + column.offset, batch.rows * column.row_bytes);
+    texts.emplace_back(reinterpret_cast<const char*>(batch.slot.data()) + column.offset, batch.rows * column.row_bytes);
   }
 }
 

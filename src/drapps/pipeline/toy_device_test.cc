@@ -28,9 +28,9 @@ constexpr std::uint32_t kToySamples = 512;
 constexpr std::uint32_t kToyBatch = 16;
 
 std::string inverted(std::span<const std::uint8_t> bytes) {
-  std::string made(bytes.size(), '\0');
-  std::ranges::transform(bytes, made.begin(), [](std::uint8_t byte) { return static_cast<char>(~byte); });
-  return made;
+  std::string inverse(bytes.size(), '\0');
+  std::ranges::transform(bytes, inverse.begin(), [](std::uint8_t byte) { return static_cast<char>(~byte); });
+  return inverse;
 }
 
 /// Waits until it has 64 samples, then takes whatever is there, and makes them in memory of its own.

@@ -165,16 +165,16 @@ class ToyRowsTest : public testing::Test {
   }
   /// The bytes of each batch, as long as its column says.
   static std::vector<std::string> drain(Runner& runner) {
-    std::vector<std::string> found;
+    std::vector<std::string> texts;
     while (true) {
       auto next = runner.next(std::chrono::seconds(60));
       EXPECT_TRUE(next);
-      if (!next || !std::holds_alternative<Batch>(*next)) return found;
+      if (!next || !std::holds_alternative<Batch>(*next)) return texts;
       const Batch& batch = std::get<Batch>(*next);
       const BatchLayout& layout = batch.plan->layout;
       const Column& column = layout.columns()[layout.find("bytes")];
       const auto shape = layout.shape(batch.slot.data(), column, batch.rows);
-      found.emplace_back(reinterpret_cast<const char*>(batch.slot.data()) + column.offset,
+      texts.emplace_back(reinterpret_cast<const char*>(batch.slot.data()) + column.offset,
                          static_cast<std::size_t>(shape[0]));
     }
   }

@@ -25,8 +25,8 @@ UploadRunner::UploadRunner(const RunnerParts& parts, std::shared_ptr<SlotArena> 
 Result<std::unique_ptr<UploadRunner>> UploadRunner::make(const RunnerParts& parts) {
   auto arena = SlotArena::make_on(parts.upload->room(), parts.plan->layout.bytes());
   if (!arena.ok()) return std::move(arena).error();
-  std::unique_ptr<UploadRunner> made(new UploadRunner(parts, *std::move(arena)));
-  DRAPPS_RETURN_IF_ERROR(reserve_slots(*made->arena_, *parts.upload->room(), made->plan_->layout.bytes()));
+  std::unique_ptr<UploadRunner> runner(new UploadRunner(parts, *std::move(arena)));
+  DRAPPS_RETURN_IF_ERROR(reserve_slots(*runner->arena_, *parts.upload->room(), runner->plan_->layout.bytes()));
   RunnerParts carrying = parts;
   carrying.plan = parts.upload->plan();
   carrying.upload = nullptr;
@@ -36,12 +36,12 @@ Result<std::unique_ptr<UploadRunner>> UploadRunner::make(const RunnerParts& part
   }
   auto carrier = make_runner(std::move(carrying));
   if (!carrier.ok()) return std::move(carrier).error();
-  made->carrier_ = *std::move(carrier);
-  made->position_ = made->carrier_->position();
-  auto stream = device::MeteredStream::make(parts.upload->device(), made->device_counters());
+  runner->carrier_ = *std::move(carrier);
+  runner->position_ = runner->carrier_->position();
+  auto stream = device::MeteredStream::make(parts.upload->device(), runner->device_counters());
   if (!stream.ok()) return std::move(stream).error();
-  made->stream_ = *std::move(stream);
-  return made;
+  runner->stream_ = *std::move(stream);
+  return runner;
 }
 
 UploadRunner::~UploadRunner() {
@@ -70,7 +70,7 @@ std::optional<Runner::Next> UploadRunner::next(std::chrono::milliseconds patienc
   static_cast<void>(stream_->pause());  // counts what the device has done
   if (!front.error) {
     // Its user waits for it, unless the device is lost.
-    if (auto made = front.slot->made->done(); !made.ok()) front.error = std::move(made).error();
+    if (auto state = front.slot->completion->done(); !state.ok()) front.error = std::move(state).error();
   }
   if (front.error) {
     if (front.slot != nullptr) arena_->abandon(front.slot);
@@ -146,7 +146,7 @@ Status UploadRunner::begin(const Batch& batch, Slot& slot) {
   work.carried = batch.slot;
   Status copied = copy(batch, slot.data(), work);
   // Behind what was asked for before it failed, too.
-  for (device::Event* const event : {work.copied.get(), slot.made.get()}) {
+  for (device::Event* const event : {work.copied.get(), slot.completion.get()}) {
     Status recorded = stream_->record(*event);
     if (copied.ok()) copied = std::move(recorded);
   }

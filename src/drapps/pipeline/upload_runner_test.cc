@@ -68,25 +68,25 @@ class UploadRunnerTest : public testing::Test {
     settings[KnobId::kIoDepth] = 4;
     settings[KnobId::kPrefetchDepth] = 3;
     settings[KnobId::kFused] = 1;
-    auto made = make_runner({.plan = plan,
-                             .source = source,
-                             .sampler = *Sampler::make(plan->spec.sampler, 1, from),
-                             .seed = 9,
-                             .settings = settings,
-                             .engine = engine_,
-                             .upload = std::move(upload)});
-    EXPECT_TRUE(made.ok()) << made.error().message;
-    return *std::move(made);
+    auto runner = make_runner({.plan = plan,
+                               .source = source,
+                               .sampler = *Sampler::make(plan->spec.sampler, 1, from),
+                               .seed = 9,
+                               .settings = settings,
+                               .engine = engine_,
+                               .upload = std::move(upload)});
+    EXPECT_TRUE(runner.ok()) << runner.error().message;
+    return *std::move(runner);
   }
 
   static std::shared_ptr<BatchUpload> upload_of(const Plan& plan, const Source& source) {
-    auto made = BatchUpload::make("host", plan, source);
-    EXPECT_TRUE(made.ok()) << made.error().message;
-    return *std::move(made);
+    auto upload = BatchUpload::make("host", plan, source);
+    EXPECT_TRUE(upload.ok()) << upload.error().message;
+    return *std::move(upload);
   }
 
   static std::string all_of(const Batch& batch) {
-    if (const Status made = batch.slot.wait_made(); !made.ok()) return made.error().to_string();
+    if (const Status status = batch.slot.wait_made(); !status.ok()) return status.error().to_string();
     std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
     for (const Column& column : batch.plan->layout.columns()) {
       all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
@@ -117,9 +117,9 @@ class UploadRunnerTest : public testing::Test {
     const auto upload = upload_of(*plan, *source);
     for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{24}}) {
       const auto expected = batches_of(*start(source, plan, nullptr, from));
-      const auto found = batches_of(*start(source, plan, upload, from));
-      ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == expected[i]) << "batch " << i;
+      const auto batches = batches_of(*start(source, plan, upload, from));
+      ASSERT_EQ(batches.size(), expected.size());
+      for (std::size_t i = 0; i < batches.size(); ++i) EXPECT_TRUE(batches[i] == expected[i]) << "batch " << i;
     }
   }
 
@@ -147,22 +147,22 @@ TEST_F(UploadRunnerTest, BatchesMayBeHeldAndDroppedOnOtherThreads) {
   const auto source = carried_source();
   const auto plan = plan_of(*source, {.ops = erasing_ops()});
   const auto expected = batches_of(*start(source, plan, nullptr));
-  std::vector<std::string> found;
+  std::vector<std::string> batches;
   auto runner = start(source, plan, upload_of(*plan, *source));
   std::vector<std::thread> users;
   while (true) {
     auto next = next_of(*runner);
     if (std::holds_alternative<Runner::Finished>(next)) break;
     const std::string behind = " then " + std::to_string(runner->position()) + ", " + std::to_string(runner->left());
-    found.push_back(all_of(std::get<Batch>(next)) + behind);
-    users.emplace_back([batch = std::get<Batch>(std::move(next)), same = found.back(), behind] {
+    batches.push_back(all_of(std::get<Batch>(next)) + behind);
+    users.emplace_back([batch = std::get<Batch>(std::move(next)), same = batches.back(), behind] {
       std::this_thread::sleep_for(2ms);
       EXPECT_EQ(all_of(batch) + behind, same);
     });
   }
   runner.reset();
   for (std::thread& user : users) user.join();
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(batches, expected);
 }
 
 TEST_F(UploadRunnerTest, ABatchForWhichThereIsNoMemoryStaysForTheNextCall) {
@@ -171,7 +171,7 @@ TEST_F(UploadRunnerTest, ABatchForWhichThereIsNoMemoryStaysForTheNextCall) {
   const auto expected = batches_of(*start(source, plan, nullptr));
   allow({.memory_bytes = std::size_t{90} << 10});
   auto runner = start(source, plan, upload_of(*plan, *source));
-  std::vector<std::string> found;
+  std::vector<std::string> batches;
   std::vector<Batch> held;
   int refused = 0;
   while (true) {
@@ -185,11 +185,11 @@ TEST_F(UploadRunnerTest, ABatchForWhichThereIsNoMemoryStaysForTheNextCall) {
       continue;
     }
     held.push_back(std::get<Batch>(std::move(next)));
-    found.push_back(all_of(held.back()) + " then " + std::to_string(runner->position()) + ", " +
-                    std::to_string(runner->left()));
+    batches.push_back(all_of(held.back()) + " then " + std::to_string(runner->position()) + ", " +
+                      std::to_string(runner->left()));
   }
   EXPECT_GT(refused, 0);
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(batches, expected);
 }
 
 TEST_F(UploadRunnerTest, EachBatchOfALostDeviceIsAnError) {
@@ -221,9 +221,9 @@ TEST_F(UploadRunnerTest, BytesAreLeftAsTheyAre) {
   const auto source = carried_source();
   const auto plan = plan_of(
       *source, {.ops = {CenterCrop{.height = 9, .width = 11}}, .tensor = {.dtype = Dtype::kUint8, .scale = false}});
-  const auto made = BatchUpload::make("host", *plan, *source);
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "the pictures of a batch are bytes as they are");
+  const auto upload = BatchUpload::make("host", *plan, *source);
+  ASSERT_FALSE(upload.ok());
+  EXPECT_EQ(upload.error().message, "the pictures of a batch are bytes as they are");
 }
 
 }  // namespace

@@ -187,14 +187,14 @@ void each_feature(const Observation& now, const FeatureCounters& before, const L
 }  // namespace
 
 const std::vector<FeatureDescription>& feature_descriptions() {
-  static const NeverDestroyed<const std::vector<FeatureDescription>> made([] {
+  static const NeverDestroyed<const std::vector<FeatureDescription>> descriptions([] {
     std::vector<FeatureDescription> list;
     each_feature({}, {}, {},
                  [&](std::string_view group, std::string_view name, std::string_view unit, std::string_view source,
                      double) { list.push_back({std::string(group) + "." + std::string(name), unit, source}); });
     return list;
   }());
-  return *made;
+  return *descriptions;
 }
 
 FeatureCounters feature_counters(const Observation& observation) noexcept {
@@ -225,13 +225,13 @@ Features features(const Observation& now, const Observation& before, const Limit
 }
 
 Features features_since(const FeatureCounters& before, const Observation& now, const Limits& limits) noexcept {
-  Features made;
+  Features values;
   std::size_t at = 0;
   each_feature(now, before, limits,
                [&](std::string_view, std::string_view, std::string_view, std::string_view, double value) {
-                 made[at++] = static_cast<float>(std::isfinite(value) ? std::clamp(value, -kCut, kCut) : 0);
+                 values[at++] = static_cast<float>(std::isfinite(value) ? std::clamp(value, -kCut, kCut) : 0);
                });
-  return made;
+  return values;
 }
 
 }  // namespace drapps

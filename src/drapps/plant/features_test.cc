@@ -150,9 +150,9 @@ TEST(Features, StayWithinBoundsWhateverIsSeen) {
   for (int i = 0; i < 2000; ++i) {
     Limits limits = native_limits(static_cast<std::int32_t>(random() % 100), 64, 8, true);
     limits.cpus = i % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(i % 5);
-    const Features made = features(noise(), noise(), limits);
-    for (std::size_t f = 0; f < made.size(); ++f) {
-      ASSERT_TRUE(std::isfinite(made[f]) && std::abs(made[f]) <= 5) << feature_descriptions()[f].name;
+    const Features values = features(noise(), noise(), limits);
+    for (std::size_t f = 0; f < values.size(); ++f) {
+      ASSERT_TRUE(std::isfinite(values[f]) && std::abs(values[f]) <= 5) << feature_descriptions()[f].name;
     }
   }
 }

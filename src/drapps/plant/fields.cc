@@ -41,13 +41,13 @@ T value_of(std::uint64_t word) noexcept {
 
 const std::vector<FieldDescription>& observation_fields() {
   static const NeverDestroyed<const std::vector<FieldDescription>> fields([] {
-    std::vector<FieldDescription> made;
-    made.reserve(kObservationFields);
+    std::vector<FieldDescription> descriptions;
+    descriptions.reserve(kObservationFields);
     const Observation any;
     visit_fields(any, [&]<class T>(const FieldName& name, const FieldInfo& info, const T&) {
-      made.push_back({joined(name), info, std::is_same_v<T, double>});
+      descriptions.push_back({joined(name), info, std::is_same_v<T, double>});
     });
-    return made;
+    return descriptions;
   }());
   return *fields;
 }

@@ -23,8 +23,8 @@ constexpr std::pair<std::string_view, WholeUnit> kWholeUnits[] = {
 }  // namespace
 
 WholeUnit whole_unit(std::string_view unit) noexcept {
-  const auto* const found = std::ranges::find(kWholeUnits, unit, &std::pair<std::string_view, WholeUnit>::first);
-  return found != std::end(kWholeUnits) ? found->second : WholeUnit{.unit = unit};
+  const auto* const conversion = std::ranges::find(kWholeUnits, unit, &std::pair<std::string_view, WholeUnit>::first);
+  return conversion != std::end(kWholeUnits) ? conversion->second : WholeUnit{.unit = unit};
 }
 
 double MeterObservation::value(std::size_t place) const noexcept {

@@ -107,7 +107,7 @@ struct ConsumerObservation {
 struct ProcessObservation {
   std::int32_t starting = 0;
   std::int32_t leaving = 0;
-  std::uint64_t made = 0;  // some datasets make whole batches
+  std::uint64_t output = 0;  // some datasets make whole batches
   std::uint64_t demand_ns = 0;
   std::uint64_t idle_cores_ns = 0;  // 0 where the machine does not say
   std::uint64_t idle = 0;
@@ -122,7 +122,7 @@ struct ProcessObservation {
                      {"starting", "processes", kBoard, kGauge, "have made nothing yet, or are not there yet"}},
         ListedNumber{&Self::leaving,
                      {"leaving", "processes", kBoard, kGauge, "retired and not ended yet, or still to be retired"}},
-        ListedNumber{&Self::made, {"made", "samples and batches", kBoard, kCounter, "made by processes"}},
+        ListedNumber{&Self::output, {"made", "samples and batches", kBoard, kCounter, "made by processes"}},
         ListedNumber{&Self::demand_ns,
                      {"demand", "ns", "CPU clocks of the processes", kCounter,
                       "CPU time that they used, or would have without waiting for the budget"}},

@@ -58,9 +58,9 @@ Settings asked_for(const DepthWatch& watch, const Observation& seen, const Limit
     return fewer;
   }
   if (now.refusals > watch.mark.refusals || seen.time_ns < watch.more.until_ns) return seen.settings;
-  const auto found = meter_reads(watch.mark, seen, limits);
-  if (!found) return seen.settings;
-  metered = *found;
+  const auto meter = meter_reads(watch.mark, seen, limits);
+  if (!meter) return seen.settings;
+  metered = *meter;
   return deep_enough(seen.settings, metered, limits);
 }
 

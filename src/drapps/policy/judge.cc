@@ -108,8 +108,8 @@ void Judge::take_event(const Observation& seen) noexcept {
 bool Judge::too_few(const Observation& seen, const Settings& settings, double sample_ns) const noexcept {
   const double service = memory_.times.cpu + memory_.times.sleep;
   if (settings[KnobId::kProcesses] <= 0 || service <= 0 || sample_ns <= 0) return false;
-  const double made = (seen.consumer.samples > 0 ? 1 : memory_.times.rows) / (sample_ns * 1e-9);  // a second
-  return settings[KnobId::kProcesses] / service < kTooFew * made;
+  const double rate = (seen.consumer.samples > 0 ? 1 : memory_.times.rows) / (sample_ns * 1e-9);  // a second
+  return settings[KnobId::kProcesses] / service < kTooFew * rate;
 }
 
 /// What is in force changes. What the best settings were worth last counts, where it is much less than before.

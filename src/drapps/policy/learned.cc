@@ -24,9 +24,9 @@ Result<std::unique_ptr<Policy>> LearnedPolicy::make(const PolicyConfig& config) 
   if (!network.ok()) return std::move(network).error();
   std::unique_ptr<const Policy> base;
   if (!network->over.empty()) {
-    auto made = make_policy({.name = network->over});
-    if (!made.ok()) return std::move(made).error();
-    base = *std::move(made);
+    auto policy = make_policy({.name = network->over});
+    if (!policy.ok()) return std::move(policy).error();
+    base = *std::move(policy);
   }
   return std::unique_ptr<Policy>(new LearnedPolicy(*std::move(network), *std::ranges::find(kLearnedNames, config.name),
                                                    std::move(base), config.learn));

@@ -28,20 +28,20 @@ std::size_t feature_place(std::string_view name) {
 
 std::vector<NamedFeature> named_features(std::span<const std::string_view> names) {
   const auto& all = feature_descriptions();
-  std::vector<NamedFeature> found;
+  std::vector<NamedFeature> features;
   for (const std::string_view name : names) {
     const std::size_t place = feature_place(name);
     if (place == all.size()) continue;
-    found.push_back({all[place].name, std::string(all[place].unit), std::string(all[place].source)});
+    features.push_back({all[place].name, std::string(all[place].unit), std::string(all[place].source)});
   }
-  return found;
+  return features;
 }
 
 Result<LearnedInputs> LearnedInputs::of(std::span<const NamedFeature> features,
                                         std::span<const std::string> differences, std::vector<KnobId> knobs,
                                         bool remembers_best) {
   const auto& all = feature_descriptions();
-  LearnedInputs made;
+  LearnedInputs inputs;
   for (const NamedFeature& feature : features) {
     const std::size_t place = feature_place(feature.name);
     if (place == all.size()) {
@@ -52,21 +52,21 @@ Result<LearnedInputs> LearnedInputs::of(std::span<const NamedFeature> features,
                      feature.unit + "), and in this version it is \"" + std::string(all[place].source) + "\" (" +
                      std::string(all[place].unit) + ")");
     }
-    made.features_.push_back(place);
+    inputs.features_.push_back(place);
   }
   if (differences.size() > kMostDifferences) {
     return invalid("weights may use " + std::to_string(kMostDifferences) + " differences at most");
   }
   for (const std::string& name : differences) {
     const std::size_t place = feature_place(name);
-    if (std::ranges::find(made.features_, place) == made.features_.end()) {
+    if (std::ranges::find(inputs.features_, place) == inputs.features_.end()) {
       return invalid("the weights use the difference of \"" + name + "\", which is none of their features");
     }
-    made.differences_.push_back(place);
+    inputs.differences_.push_back(place);
   }
-  made.knobs_ = std::move(knobs);
-  made.remembers_best_ = remembers_best;
-  return made;
+  inputs.knobs_ = std::move(knobs);
+  inputs.remembers_best_ = remembers_best;
+  return inputs;
 }
 
 void LearnedInputs::take_pace(const Observation& seen, LearnedMemory& memory) const noexcept {

@@ -30,8 +30,8 @@ NamedKnob named_knob(KnobId id, KnobMove move) {
 
 Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::span<const std::string> lanes,
                                       bool whole) {
-  LearnedMoves made;
-  made.whole_ = whole;
+  LearnedMoves actions;
+  actions.whole_ = whole;
   std::vector<rl::Head> heads;
   for (const NamedKnob& named : knobs) {
     const auto& table = knob_table();
@@ -44,11 +44,11 @@ Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::spa
       return invalid("the weights move the knob \"" + named.name +
                      "\" over other values than it has in this version, or in another unit");
     }
-    if (std::ranges::find(made.knobs_, knob->id) != made.knobs_.end()) {
+    if (std::ranges::find(actions.knobs_, knob->id) != actions.knobs_.end()) {
       return invalid("the weights move the knob \"" + named.name + "\" twice");
     }
-    made.knobs_.push_back(knob->id);
-    made.moves_.push_back(named.move);
+    actions.knobs_.push_back(knob->id);
+    actions.moves_.push_back(named.move);
     heads.push_back(head_of(*knob, named.move));
   }
   for (const std::string& name : lanes) {
@@ -57,20 +57,20 @@ Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::spa
       return invalid("the weights share workers with the lane \"" + name + "\", which this version does not have");
     }
     const auto place = static_cast<std::size_t>(lane - kLanes.begin());
-    if (std::ranges::find(made.lanes_, place) != made.lanes_.end()) {
+    if (std::ranges::find(actions.lanes_, place) != actions.lanes_.end()) {
       return invalid("the weights share workers with the lane \"" + name + "\" twice");
     }
-    made.lanes_.push_back(place);
+    actions.lanes_.push_back(place);
   }
-  const std::size_t count = made.lanes_.size();
+  const std::size_t count = actions.lanes_.size();
   if (count == 1 || count > kMostLanes) {
     return invalid("weights share workers among 2 to " + std::to_string(kMostLanes) + " lanes, or none");
   }
   if (count > 0 && whole) heads.push_back({rl::HeadKind::kDirichlet, count});
   if (count > 0 && !whole) heads.push_back({rl::HeadKind::kChoice, 1 + count * (count - 1)});
   if (heads.empty()) return invalid("the weights move no knob");
-  made.heads_ = rl::Heads(std::move(heads));
-  return made;
+  actions.heads_ = rl::Heads(std::move(heads));
+  return actions;
 }
 
 template <class Visit>

@@ -153,10 +153,10 @@ TEST(LearnedWeights, WhatIsTruncatedDamagedOrNoNumberIsRefused) {
 
 TEST(LearnedPolicy, NeedsWeightsAndNoSchema) {
   EXPECT_THAT(make_policy({.name = "ppo"}).error().message, HasSubstr("no weights of its own"));
-  const auto made = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(8))});
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  EXPECT_EQ((*made)->name(), "ppo");
-  EXPECT_TRUE((*made)->knows({}));
+  const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(8))});
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  EXPECT_EQ((*policy)->name(), "ppo");
+  EXPECT_TRUE((*policy)->knows({}));
 }
 
 TEST(LearnedPolicy, MovesNotchesWithinTheLimitsAndRestsAfterwards) {

@@ -69,15 +69,15 @@ json shape_to_json(const LearnedShape& shape) {
     knobs.push_back({each.name, each.unit, each.grid});
     if (each.move != KnobMove::kNotch) knobs.back().push_back(name_of(each.move));
   }
-  json made{{"features", features},
+  json root{{"features", features},
             {"differences", shape.differences},
             {"knobs", knobs},
             {"lanes", shape.lanes},
             {"hidden", shape.hidden}};
-  if (shape.whole_shares) made["whole_shares"] = true;
-  if (!shape.over.empty()) made["over"] = shape.over;
-  if (shape.remembers_best) made["best"] = true;
-  return made;
+  if (shape.whole_shares) root["whole_shares"] = true;
+  if (!shape.over.empty()) root["over"] = shape.over;
+  if (shape.remembers_best) root["best"] = true;
+  return root;
 }
 
 bool all_strings(const json& list) {

@@ -50,17 +50,17 @@ std::optional<ReadMeter> meter_reads(const ReadMark& since, const Observation& s
   const double cpu = cpu_seconds(seen);
   if (now.reads - since.reads < kMeteredReads || cpu <= 0 || seen.batches == 0 || seen.samples == 0) return {};
   const double workers = seen.settings[KnobId::kWorkers];
-  ReadMeter found{};
-  found.rows = static_cast<double>(seen.samples) / static_cast<double>(seen.batches);
-  found.rate = (limits.cpus > 0 ? std::min(workers, limits.cpus) : workers) / cpu;
+  ReadMeter meter{};
+  meter.rows = static_cast<double>(seen.samples) / static_cast<double>(seen.batches);
+  meter.rate = (limits.cpus > 0 ? std::min(workers, limits.cpus) : workers) / cpu;
   const auto steps = static_cast<double>(now.steps - since.steps);
   const double own =
       (static_cast<double>(now.step_ns - since.step_ns) - static_cast<double>(now.stall_ns - since.stall_ns)) /
       kSecondNs;
-  if (steps >= kLeastSteps && own > 0) found.rate = std::min(found.rate, steps * found.rows / own);
-  found.latency_s =
+  if (steps >= kLeastSteps && own > 0) meter.rate = std::min(meter.rate, steps * meter.rows / own);
+  meter.latency_s =
       static_cast<double>(now.read_ns - since.read_ns) / kSecondNs / static_cast<double>(now.reads - since.reads);
-  return found;
+  return meter;
 }
 
 Settings deep_enough(const Settings& settings, const ReadMeter& metered, const Limits& limits) noexcept {

@@ -109,8 +109,8 @@ Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
   if (config.weights.size() > kMostWeightBytes) {
     return invalid("the weights of policy " + name + " may be " + std::to_string(kMostWeightBytes) + " bytes at most");
   }
-  const bool said = config.schema != 0 || (!config.weights.empty() && !kind.named);
-  if (!said || config.schema == schema_hash()) return ok_status();
+  const bool has_schema = config.schema != 0 || (!config.weights.empty() && !kind.named);
+  if (!has_schema || config.schema == schema_hash()) return ok_status();
   return invalid("policy " + name + " was made for another version's knobs and lanes: schema " +
                  schema_hex(config.schema) + ", and this version's is " + schema_hex(schema_hash()));
 }
@@ -146,9 +146,9 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config) {
     return invalid("policy " + config.name + " does not go on learning: learn=True is for " +
                    joined_names(kLiveLearners));
   }
-  auto made = kind->make(config);
-  if (!made.ok() || (!config.pace && !config.judge && !config.learn)) return made;
-  return std::unique_ptr<Policy>(new Configured(*std::move(made), config));
+  auto policy = kind->make(config);
+  if (!policy.ok() || (!config.pace && !config.judge && !config.learn)) return policy;
+  return std::unique_ptr<Policy>(new Configured(*std::move(policy), config));
 }
 
 }  // namespace drapps

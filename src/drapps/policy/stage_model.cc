@@ -13,8 +13,8 @@ namespace {
 double wait_of(const StageTimes& seen, const Settings& settings, double cores) noexcept {
   const double makers = std::max({1, settings[KnobId::kWorkers], settings[KnobId::kProcesses]});
   const double on_cores = seen.cpu / std::max(1.0, std::min(makers, cores));
-  const double made = std::max(on_cores, (seen.cpu + seen.sleep) / makers);
-  const double produced = std::max(made, seen.read * seen.share / std::max(1, settings[KnobId::kIoDepth]));
+  const double preparation = std::max(on_cores, (seen.cpu + seen.sleep) / makers);
+  const double produced = std::max(preparation, seen.read * seen.share / std::max(1, settings[KnobId::kIoDepth]));
   const double buffer = std::max(1.0, settings[KnobId::kPrefetchDepth] * seen.rows);
   if (produced <= 0) return 0;
   if (seen.train <= 0) return produced;

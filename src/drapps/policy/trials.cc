@@ -73,7 +73,7 @@ class Measurements {
 /// What the trials remember. Zero bytes are their beginning.
 struct TrialsState {
   bool begun;
-  std::uint64_t time_ns, stall_ns, made, demand_ns, idle_cores_ns, idle;  // where the window began
+  std::uint64_t time_ns, stall_ns, output, demand_ns, idle_cores_ns, idle;  // where the window began
   std::uint64_t unsettled_ns;  // since when processes are on their way to come or to go; 0: none are
   Measurements measurements;
   bool jumped;  // the first trial has begun
@@ -206,12 +206,12 @@ class TrialsDecider {
     memory_.begun = true;
     memory_.time_ns = seen_.time_ns;
     memory_.stall_ns = seen_.consumer.stall.sum;
-    memory_.made = seen_.processes.made;
+    memory_.output = seen_.processes.output;
     memory_.demand_ns = seen_.processes.demand_ns;
     memory_.idle_cores_ns = seen_.processes.idle_cores_ns;
     memory_.idle = seen_.processes.idle;
     const bool backwards = seen_.time_ns <= then.time_ns || seen_.consumer.stall.sum < then.stall_ns ||
-                           memory_.made < then.made || memory_.demand_ns < then.demand_ns;
+                           memory_.output < then.output || memory_.demand_ns < then.demand_ns;
     if (!then.begun || backwards) return false;
     const auto ns = static_cast<double>(seen_.time_ns - then.time_ns);
     const double cores = static_cast<double>(memory_.demand_ns - then.demand_ns) / ns;
@@ -221,7 +221,7 @@ class TrialsDecider {
     measurement = {.cores = cores,
                    .idle = idle,
                    .waited = static_cast<double>(seen_.consumer.stall.sum - then.stall_ns) / ns,
-                   .rate = static_cast<double>(memory_.made - then.made) / ns * 1e9};
+                   .rate = static_cast<double>(memory_.output - then.output) / ns * 1e9};
     const bool waits = measurement.waited > kWaits && memory_.idle == then.idle;
     return measurement.rate > 0 && (waits || over(measurement));
   }

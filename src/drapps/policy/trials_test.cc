@@ -42,8 +42,8 @@ struct ProcessModel {
     seen.consumer.stall.sum += ns(waited * dt);
     const auto working = std::ranges::count_if(ready_at, [&](std::uint64_t at) { return at < seen.time_ns; });
     const double cores = cores_of(static_cast<double>(working));
-    made += std::max(0.0, cores * 1000 * dt * (1 + noise * std::normal_distribution<>()(random)));
-    seen.processes.made = static_cast<std::uint64_t>(made);
+    output += std::max(0.0, cores * 1000 * dt * (1 + noise * std::normal_distribution<>()(random)));
+    seen.processes.output = static_cast<std::uint64_t>(output);
     seen.processes.demand_ns += ns(cores * dt);
     seen.processes.idle_cores_ns += ns(std::max(0.0, idle_of(cores)) * dt);
     seen.processes.starting = static_cast<std::int32_t>(ready_at.size()) - static_cast<std::int32_t>(working);
@@ -74,7 +74,7 @@ struct ProcessModel {
   std::vector<std::uint64_t> ready_at;
   std::uint64_t ends_at = 0;
   std::uint64_t decided_ns = 0;
-  double made = 0;
+  double output = 0;
   std::mt19937 random{1};
 };
 

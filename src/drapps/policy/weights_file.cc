@@ -64,22 +64,22 @@ struct ListedWeights {
 
 /// The files of a folder that are weights by their names, the latest first.
 std::vector<ListedWeights> listed_weights(const std::string& folder) {
-  std::vector<ListedWeights> found;
+  std::vector<ListedWeights> files;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
     std::error_code gone;
     const fs::file_time_type time = at->last_write_time(gone);
     if (gone) continue;
-    if (is_weights_name(name, kEnding)) found.push_back({time, name.substr(0, kHashDigits)});
+    if (is_weights_name(name, kEnding)) files.push_back({time, name.substr(0, kHashDigits)});
     if (is_weights_name(name, kUnfinished) && fs::file_time_type::clock::now() - time > kForgotten) {
       fs::remove(at->path(), gone);
     }
   }
-  std::ranges::sort(found, [](const ListedWeights& a, const ListedWeights& b) {
+  std::ranges::sort(files, [](const ListedWeights& a, const ListedWeights& b) {
     return std::pair(b.time, std::string_view(b.hash)) < std::pair(a.time, std::string_view(a.hash));
   });
-  return found;
+  return files;
 }
 
 }  // namespace
@@ -93,12 +93,12 @@ std::string weights_hash(std::span<const std::byte> weights) {
 }
 
 Status put_weights(const std::string& folder, std::span<const std::byte> weights) {
-  static std::atomic<unsigned> made = 0;
+  static std::atomic<unsigned> count = 0;
   const std::string hash = weights_hash(weights);
   const std::string path = weights_path(folder, hash);
   if (get_weights(folder, hash).ok()) return ok_status();
   const std::string beside = (fs::path(folder) / hash).string() + "." + std::to_string(getpid()) + "." +
-                             std::to_string(made++) + std::string(kUnfinished);
+                             std::to_string(count++) + std::string(kUnfinished);
   const UniqueHandle file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file) return weights_failed(errno, beside);
   int number = write_all(file.get(), weights);

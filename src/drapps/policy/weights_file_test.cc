@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::byte> weights_like(unsigned number, std::size_t size = 30'000) {
-  std::vector<std::byte> made(size);
-  for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<std::byte>(i * 7 + number);
-  return made;
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + number);
+  return bytes;
 }
 
 struct WeightsFiles : testing::Test {

@@ -49,15 +49,15 @@ struct GammaParts {
 
 template <class T>
 GammaParts drawn_parts(const T* outputs, const T* noise, std::size_t size) noexcept {
-  GammaParts made;
+  GammaParts parts;
   for (std::size_t i = 0; i < size; ++i) {
     const auto output = static_cast<double>(outputs[i]);
     const double shape = 1 + std::max(output, 0.0) + exact::log(1 + exact::exp(-std::abs(output)));
-    made.each[i] = gamma_quantile(shape, static_cast<double>(noise[i]));
-    made.by_output[i] = gamma_slope(shape, made.each[i]) / (1 + exact::exp(-output));
-    made.sum += made.each[i];
+    parts.each[i] = gamma_quantile(shape, static_cast<double>(noise[i]));
+    parts.by_output[i] = gamma_slope(shape, parts.each[i]) / (1 + exact::exp(-output));
+    parts.sum += parts.each[i];
   }
-  return made;
+  return parts;
 }
 
 }  // namespace

@@ -26,10 +26,10 @@ TEST(Heads, TheDivergenceHasTheGradientOfCentralDifferencesAndIsZeroAtTheReferen
   };
   EXPECT_NEAR(divergence(reference), 0, 1e-12);
   EXPECT_GT(divergence(own), 0.1);
-  std::vector<double> found(own.size());
-  heads.divergence(reference.data(), own.data(), mask.data(), 1, found.data());
-  EXPECT_EQ(found[1], 0);
-  expect_gradient(std::span(own), found, [&] { return divergence(own); });
+  std::vector<double> gradient(own.size());
+  heads.divergence(reference.data(), own.data(), mask.data(), 1, gradient.data());
+  EXPECT_EQ(gradient[1], 0);
+  expect_gradient(std::span(own), gradient, [&] { return divergence(own); });
 }
 
 TEST(Heads, TheDivergenceIsTheMeanLogarithmOfTheRatio) {
@@ -75,13 +75,13 @@ TEST(Ppo, AnAnchorHasTheGradientOfCentralDifferences) {
   }
   const PpoAnchor<double> anchor{&before, 0.7};
   const PpoOptions options;
-  PpoGradients<double> found(nets), unused(nets);
-  EXPECT_GT(ppo_losses(nets, batch, options, 0, found, anchor).away, 0.01);
+  PpoGradients<double> gradients(nets), unused(nets);
+  EXPECT_GT(ppo_losses(nets, batch, options, 0, gradients, anchor).away, 0.01);
   const auto total = [&] {
     const PpoLosses losses = ppo_losses(nets, batch, options, 0, unused, anchor);
     return losses.total(options, 0) + anchor.weight * losses.away;
   };
-  expect_gradient(nets.actor.parameters(), found.actor, total);
+  expect_gradient(nets.actor.parameters(), gradients.actor, total);
 }
 
 /// Two states, told by the input; in the first one the first of two arms pays, in the second nothing does.
@@ -91,10 +91,10 @@ class TwoStates {
 
   static Heads heads() { return Heads({{HeadKind::kChoice, 2}}); }
   static Mlp<float> actor() {
-    Mlp<float> made({1, 8, 8, 2});
+    Mlp<float> net({1, 8, 8, 2});
     Random random(6);
-    made.begin(random, 0.01);
-    return made;
+    net.begin(random, 0.01);
+    return net;
   }
 
   FineTuned update() {

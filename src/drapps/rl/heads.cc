@@ -41,12 +41,12 @@ struct Concentration {
 
 template <class T>
 Concentration concentration(const T* outputs, std::size_t size) noexcept {
-  Concentration made;
+  Concentration parameters;
   for (std::size_t i = 0; i < size; ++i) {
-    made.each[i] = 1 + softplus(static_cast<double>(outputs[i]));
-    made.sum += made.each[i];
+    parameters.each[i] = 1 + softplus(static_cast<double>(outputs[i]));
+    parameters.sum += parameters.each[i];
   }
-  return made;
+  return parameters;
 }
 
 /// All shares of an action: a Beta's has one of two.

@@ -59,9 +59,9 @@ TEST(Matrix, TangentsAreThoseOfTheLibraryAtEveryLevel) {
     EXPECT_LE(std::abs(reference[i]), 1.0F);
   }
   for (const kernel::Level level : kernel::supported_levels()) {
-    std::vector<float> made = numbers;
-    tanh_all(made.data(), made.size(), level);
-    EXPECT_EQ(made, reference) << kernel::name_of(level);
+    std::vector<float> tangents = numbers;
+    tanh_all(tangents.data(), tangents.size(), level);
+    EXPECT_EQ(tangents, reference) << kernel::name_of(level);
   }
 }
 

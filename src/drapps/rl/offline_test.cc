@@ -60,9 +60,9 @@ class Grid {
 
   static Heads heads() { return Heads({{HeadKind::kChoice, 4}}); }  // right, down, up, left
   static std::array<float, 2 * kSide> seen(int x, int y) {
-    std::array<float, 2 * kSide> made{};
-    made[static_cast<std::size_t>(x)] = made[static_cast<std::size_t>(kSide + y)] = 1;
-    return made;
+    std::array<float, 2 * kSide> input{};
+    input[static_cast<std::size_t>(x)] = input[static_cast<std::size_t>(kSide + y)] = 1;
+    return input;
   }
   /// Whether the goal is reached.
   static bool step(int& x, int& y, int action) {
@@ -74,7 +74,7 @@ class Grid {
 
   static Transitions<float> recorded(std::uint64_t seed) {
     Random random(seed);
-    Transitions<float> made;
+    Transitions<float> transitions;
     for (int episode = 0; episode < 80; ++episode) {
       auto x = static_cast<int>(random.below(kSide)), y = static_cast<int>(random.below(kSide));
       for (int i = 0; i < kLimit; ++i) {
@@ -82,18 +82,18 @@ class Grid {
         const auto before = seen(x, y);
         const bool there = step(x, y, action);
         const auto after = seen(x, y);
-        made.inputs.insert(made.inputs.end(), before.begin(), before.end());
-        made.next_inputs.insert(made.next_inputs.end(), after.begin(), after.end());
-        made.masks.insert(made.masks.end(), 4, 1);
-        made.next_masks.insert(made.next_masks.end(), 4, 1);
-        made.actions.push_back(static_cast<float>(action));
-        made.rewards.push_back(there ? 0.9F : -0.1F);
-        made.ended.push_back(there ? 1 : 0);
-        ++made.rows;
+        transitions.inputs.insert(transitions.inputs.end(), before.begin(), before.end());
+        transitions.next_inputs.insert(transitions.next_inputs.end(), after.begin(), after.end());
+        transitions.masks.insert(transitions.masks.end(), 4, 1);
+        transitions.next_masks.insert(transitions.next_masks.end(), 4, 1);
+        transitions.actions.push_back(static_cast<float>(action));
+        transitions.rewards.push_back(there ? 0.9F : -0.1F);
+        transitions.ended.push_back(there ? 1 : 0);
+        ++transitions.rows;
         if (there) break;
       }
     }
-    return made;
+    return transitions;
   }
 
   /// Discounted rewards from the corner on; of choices that are drawn the mean of 50 episodes.

@@ -14,24 +14,24 @@ namespace {
 
 /// Rows that a net would have made, with likelihoods that are off by up to half.
 Experience<double> some_experience(const ActorCritic<double>& nets, std::size_t rows, Random& random) {
-  Experience<double> made{.rows = rows};
-  made.inputs.resize(rows * nets.actor.inputs());
-  for (double& input : made.inputs) input = random.normal();
-  made.masks.assign(rows * nets.heads.outputs(), 1);
-  made.actions.resize(rows * nets.heads.values());
+  Experience<double> experience{.rows = rows};
+  experience.inputs.resize(rows * nets.actor.inputs());
+  for (double& input : experience.inputs) input = random.normal();
+  experience.masks.assign(rows * nets.heads.outputs(), 1);
+  experience.actions.resize(rows * nets.heads.values());
   Mlp<double>::MlpPass pass;
-  const auto outputs = nets.actor.forward(made.inputs.data(), rows, pass);
+  const auto outputs = nets.actor.forward(experience.inputs.data(), rows, pass);
   for (std::size_t row = 0; row < rows; ++row) {
     const double* own = outputs.data() + row * nets.heads.outputs();
-    std::uint8_t* mask = made.masks.data() + row * nets.heads.outputs();
-    double* action = made.actions.data() + row * nets.heads.values();
+    std::uint8_t* mask = experience.masks.data() + row * nets.heads.outputs();
+    double* action = experience.actions.data() + row * nets.heads.values();
     if (row % 3 == 0) mask[2] = 0;
     nets.heads.sample(own, mask, random, action);
-    made.log_probs.push_back(nets.heads.likelihood(own, mask, action).log_prob + random.uniform() - 0.5);
-    made.advantages.push_back(random.normal());
-    made.returns.push_back(random.normal());
+    experience.log_probs.push_back(nets.heads.likelihood(own, mask, action).log_prob + random.uniform() - 0.5);
+    experience.advantages.push_back(random.normal());
+    experience.returns.push_back(random.normal());
   }
-  return made;
+  return experience;
 }
 
 TEST(Ppo, GradientsAreThoseOfCentralDifferencesOnBothSidesOfTheClip) {
@@ -43,14 +43,14 @@ TEST(Ppo, GradientsAreThoseOfCentralDifferencesOnBothSidesOfTheClip) {
   nets.actor.begin(random, 1);
   nets.critic.begin(random, 1);
   const Experience<double> batch = some_experience(nets, 40, random);
-  PpoGradients<double> found(nets);
-  const PpoLosses losses = ppo_losses(nets, batch, options, kEntropy, found);
+  PpoGradients<double> gradients(nets);
+  const PpoLosses losses = ppo_losses(nets, batch, options, kEntropy, gradients);
   EXPECT_GT(losses.clipped, 0.2);
   EXPECT_LT(losses.clipped, 0.9);
   PpoGradients<double> unused(nets);
   const auto total = [&] { return ppo_losses(nets, batch, options, kEntropy, unused).total(options, kEntropy); };
-  expect_gradient(nets.actor.parameters(), found.actor, total);
-  expect_gradient(nets.critic.parameters(), found.critic, total);
+  expect_gradient(nets.actor.parameters(), gradients.actor, total);
+  expect_gradient(nets.critic.parameters(), gradients.critic, total);
 }
 
 TEST(Ppo, ACertainGainInOneStateIsLearnt) {
@@ -93,10 +93,10 @@ TEST(Ppo, ACertainGainInOneStateIsLearnt) {
 TEST(Gae, AnEndHasNoValueAndALimitInTimeHasOne) {
   const std::vector<double> rewards{1, 2, 3};
   const std::vector<double> values{0.5, 1, 2};
-  std::vector<double> found(3);
+  std::vector<double> estimates(3);
   const auto of = [&](std::vector<double> next, std::vector<std::uint8_t> ended) {
-    advantages<double>(rewards, values, next, ended, 0.5, 0.5, found);
-    return found;
+    advantages<double>(rewards, values, next, ended, 0.5, 0.5, estimates);
+    return estimates;
   };
   // The episode goes on: delta is 1, 2 and 3 + 0.5 * 4 - 2 = 3.
   EXPECT_EQ(of({1, 2, 4}, {0, 0, 0}), (std::vector<double>{1 + 0.25 * (2 + 0.25 * 3), 2 + 0.25 * 3, 3}));

@@ -16,23 +16,23 @@ namespace drapps::rl {
 namespace {
 
 Transitions<double> some_transitions(const Heads& heads, std::size_t inputs, std::size_t rows, Random& random) {
-  Transitions<double> made;
-  made.resize(rows, inputs, heads.outputs(), heads.values());
-  for (auto* each : {&made.inputs, &made.next_inputs, &made.rewards}) {
+  Transitions<double> transitions;
+  transitions.resize(rows, inputs, heads.outputs(), heads.values());
+  for (auto* each : {&transitions.inputs, &transitions.next_inputs, &transitions.rewards}) {
     for (double& value : *each) value = random.normal();
   }
   std::vector<double> outputs(heads.outputs());
   for (std::size_t row = 0; row < rows; ++row) {
-    for (auto* masks : {&made.masks, &made.next_masks}) {
+    for (auto* masks : {&transitions.masks, &transitions.next_masks}) {
       for (std::size_t i = 0; i < heads.outputs(); ++i) (*masks)[row * heads.outputs() + i] = 1;
       if (row % 3 == 0) (*masks)[row * heads.outputs() + 1] = 0;
     }
-    made.ended[row] = row % 5 == 0 ? 1 : 0;
+    transitions.ended[row] = row % 5 == 0 ? 1 : 0;
     for (double& output : outputs) output = random.normal();
-    heads.sample(outputs.data(), made.masks.data() + row * heads.outputs(), random,
-                 made.actions.data() + row * heads.values());
+    heads.sample(outputs.data(), transitions.masks.data() + row * heads.outputs(), random,
+                 transitions.actions.data() + row * heads.values());
   }
-  return made;
+  return transitions;
 }
 
 TEST(Sac, GradientsAreThoseOfCentralDifferences) {

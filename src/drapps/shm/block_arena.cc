@@ -59,9 +59,9 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
     if (Status mapped = map_again(block); !mapped.ok()) return std::move(mapped).error();
     spare.punched.pop_back();
   } else {
-    auto made = new_block(size);
-    if (!made.ok()) return std::move(made).error();
-    block = *made;
+    auto offset = new_block(size);
+    if (!offset.ok()) return std::move(offset).error();
+    block = *offset;
   }
   in_use_ += size;
   if (++allocations_ == kStretch) {
@@ -178,10 +178,10 @@ void BlockArena::take_released() {
   if (released.load(std::memory_order_relaxed) == 0) return;
   std::uint64_t block = released.exchange(0, std::memory_order_acquire);
   for (;;) {
-    const auto found = blocks_.find(block);
+    const auto record = blocks_.find(block);
     // What is not on these books was never released, and the list goes no further.
-    if (found == blocks_.end() || found->second.free) return;
-    KnownBlock& known = found->second;
+    if (record == blocks_.end() || record->second.free) return;
+    KnownBlock& known = record->second;
     known.free = true;
     free_[class_of(known.size)].backed.push_back(block);
     in_use_ -= known.size;

@@ -69,11 +69,11 @@ TEST_F(ArenaTest, ABlockIsReleasedByTheLastOfItsHolders) {
 }
 
 TEST_F(ArenaTest, TheWalkFindsEveryBlock) {
-  std::vector<std::uint64_t> made;
-  for (std::uint64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) made.push_back(allocate(bytes));
-  std::vector<std::uint64_t> found;
-  EXPECT_TRUE(memory_->for_each_block(1, [&](const MappedBlock& block) { found.push_back(block.offset); }));
-  EXPECT_EQ(found, made);
+  std::vector<std::uint64_t> blocks;
+  for (std::uint64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) blocks.push_back(allocate(bytes));
+  std::vector<std::uint64_t> offsets;
+  EXPECT_TRUE(memory_->for_each_block(1, [&](const MappedBlock& block) { offsets.push_back(block.offset); }));
+  EXPECT_EQ(offsets, blocks);
 }
 
 TEST_F(ArenaTest, KnowsBytesThatLieInItsOwnUnsentBlocks) {

@@ -72,26 +72,26 @@ Result<MappedBlock> BlockRegions::find(std::uint64_t block) const {
     return not_there(block, 0, 0);
   }
   auto [begin, end] = shared_range(block);
-  MappedBlock found{.range = ranges_->find(begin, end), .offset = block};
-  if (found.range == nullptr || (block == begin && !within_range(found))) {
+  MappedBlock view{.range = ranges_->find(begin, end), .offset = block};
+  if (view.range == nullptr || (block == begin && !within_range(view))) {
     // Mapped once for all where it is a large one.
     const std::uint64_t size = block == begin ? ranges_->file().read_word(block) : 0;
     if (is_size(size) && size <= region_end(region_of(block)) - block) end = std::max(end, block + size);
     auto range = ranges_->map(begin, end);
     if (!range.ok()) return std::move(range).error();
-    found.range = *std::move(range);
+    view.range = *std::move(range);
   }
-  if (!within_range(found)) return not_there(block, 0, 0);
-  return found;
+  if (!within_range(view)) return not_there(block, 0, 0);
+  return view;
 }
 
 Result<BlockBytes> BlockRegions::data_at(std::uint64_t block, std::uint64_t start, std::uint64_t bytes) const {
-  auto found = find(block);
-  if (!found.ok() && found.error().code != ErrorCode::kCorrupt) return std::move(found).error();
-  const std::uint64_t room = found.ok() ? found->room() : 0;
-  if (start > room || bytes > room - start || !found.ok()) return not_there(block, start, bytes);
-  const std::span data(found->data() + start, bytes);
-  return BlockBytes{.block = *std::move(found), .data = data};
+  auto view = find(block);
+  if (!view.ok() && view.error().code != ErrorCode::kCorrupt) return std::move(view).error();
+  const std::uint64_t room = view.ok() ? view->room() : 0;
+  if (start > room || bytes > room - start || !view.ok()) return not_there(block, start, bytes);
+  const std::span data(view->data() + start, bytes);
+  return BlockBytes{.block = *std::move(view), .data = data};
 }
 
 void BlockRegions::release_hold(const MappedBlock& block, std::uint32_t which) const noexcept {
@@ -108,7 +108,7 @@ void BlockRegions::release_hold(const MappedBlock& block, std::uint32_t which) c
 }
 
 void BlockRegions::release_hold(std::uint64_t block, std::uint32_t which) const noexcept {
-  if (const auto found = catching([&] { return find(block); }); found.ok()) release_hold(*found, which);
+  if (const auto view = catching([&] { return find(block); }); view.ok()) release_hold(*view, which);
 }
 
 void BlockRegions::punch(std::uint64_t begin, std::uint64_t end) const noexcept {

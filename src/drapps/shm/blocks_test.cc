@@ -56,8 +56,8 @@ TEST_F(BlocksTest, OnlyWhatLiesWithinABlockIsGiven) {
   for (const std::uint64_t odd : odd_numbers(*memory_, block)) {
     for (const std::uint64_t size : odd_numbers(*memory_, block)) {
       header_of(*memory_, block).size = size;
-      if (const auto found = memory_->data_at(block, odd, 64); found.ok()) {
-        EXPECT_LE(*memory_->offset_of(found->data.data()) + 64, memory_->region_end(1));
+      if (const auto bytes = memory_->data_at(block, odd, 64); bytes.ok()) {
+        EXPECT_LE(*memory_->offset_of(bytes->data.data()) + 64, memory_->region_end(1));
       }
     }
   }
@@ -93,8 +93,8 @@ TEST_F(BlocksTest, WhateverIsWrittenOverThemNobodyLeavesTheMemory) {
     });
     EXPECT_LE(bytes, kRegion);
     arena.tidy();
-    const auto made = arena.allocate(5'000);  // the maker believes its own books
-    if (made.ok()) std::memset(data_of(*memory_, *made), 1, 5'000);
+    const auto block = arena.allocate(5'000);  // the maker believes its own books
+    if (block.ok()) std::memset(data_of(*memory_, *block), 1, 5'000);
     memory_->punch_released(1);
   }
 }

@@ -34,10 +34,10 @@ bool possible(std::uint64_t items, std::uint64_t budget) {
 }
 
 /// Whether it is what plan_of() gives for its own numbers.
-bool is_plan(const ItemGeometry& found) {
-  if (!possible(found.items, found.budget) || found.budget % kItemAlignment != 0) return false;
-  const ItemGeometry plan = plan_of(found.items, found.budget);
-  return found.magic == plan.magic && found.data_offset == plan.data_offset && found.file_bytes == plan.file_bytes;
+bool is_plan(const ItemGeometry& layout) {
+  if (!possible(layout.items, layout.budget) || layout.budget % kItemAlignment != 0) return false;
+  const ItemGeometry plan = plan_of(layout.items, layout.budget);
+  return layout.magic == plan.magic && layout.data_offset == plan.data_offset && layout.file_bytes == plan.file_bytes;
 }
 
 Owner me() { return {.process = ProcessName::own(), .state = kItemClaimed}; }
@@ -112,15 +112,15 @@ ItemCounterSet& ItemCache::counters() const noexcept {
 
 std::optional<std::span<const std::byte>> ItemCache::get(std::uint64_t index) const noexcept {
   assert(index < items());
-  const ItemSlot& found = slot(index);
-  if (Owner::of(found.word.load(std::memory_order_acquire)).state != kItemReady) {
+  const ItemSlot& item = slot(index);
+  if (Owner::of(item.word.load(std::memory_order_acquire)).state != kItemReady) {
     counters().misses.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }
   counters().hits.fetch_add(1, std::memory_order_relaxed);
-  const auto extent = book_.extent_of(found);
+  const auto extent = book_.extent_of(item);
   if (!extent) return std::span<const std::byte>();
-  const std::uint64_t bytes = std::min(found.bytes.load(std::memory_order_relaxed), extent->bytes);
+  const std::uint64_t bytes = std::min(item.bytes.load(std::memory_order_relaxed), extent->bytes);
   return std::span<const std::byte>(mapping_.data() + extent->begin, bytes);
 }
 

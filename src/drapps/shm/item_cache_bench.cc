@@ -21,14 +21,14 @@ constexpr std::uint64_t kGetsEach = 1'000'000;
 /// A cache that has every other item.
 ItemCache& half_full_cache() {
   static const auto cache = [] {
-    auto made = *ItemCache::make(kItems, kItems * 1024);
+    auto items = *ItemCache::make(kItems, kItems * 1024);
     for (std::uint64_t i = 0; i < kItems; i += 2) {
-      made->claim(i);
-      const auto room = made->begin(i, kBytes);
+      items->claim(i);
+      const auto room = items->begin(i, kBytes);
       std::memset((*room)->data(), 1, kBytes);
-      if (!made->publish(i).ok()) std::abort();
+      if (!items->publish(i).ok()) std::abort();
     }
-    return made;
+    return items;
   }();
   return *cache;
 }

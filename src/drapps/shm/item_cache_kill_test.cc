@@ -65,24 +65,24 @@ TEST(ItemCacheProcesses, FourProcessesKeepTheUnionOnceWithinTheBudget) {
 TEST(ItemCacheProcesses, TheSameItemIsMadeOnceByAllTogether) {
   auto cache = *ItemCache::make(200, 1 << 22);
   const SharedFile file = *[] {
-    auto made = SharedFile::make("test");
-    EXPECT_TRUE(made.ok() && made->grow(kPageBytes).ok());
-    return made;
+    auto memory = SharedFile::make("test");
+    EXPECT_TRUE(memory.ok() && memory->grow(kPageBytes).ok());
+    return memory;
   }();
   const Mapping mapping = *file.map(0, kPageBytes);
-  auto& made = *reinterpret_cast<std::atomic<int>*>(mapping.data());
+  auto& count = *reinterpret_cast<std::atomic<int>*>(mapping.data());
   std::vector<pid_t> children;
   for (int worker = 0; worker < 4; ++worker) {
     children.push_back(start([&] {
       for (std::uint64_t i = 0; i < 200; ++i) {
-        if (make_item(*cache, i)) ++made;
+        if (make_item(*cache, i)) ++count;
         if (!cache->get(i)) return 1;
       }
       return 0;
     }));
   }
   for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
-  EXPECT_EQ(made, 200);
+  EXPECT_EQ(count, 200);
 }
 
 TEST(ItemCacheProcesses, KilledAtAnyMomentTheyLeaveNothingTornAndNothingLost) {
@@ -124,15 +124,15 @@ TEST(ItemCacheProcesses, KilledAtAnyMomentTheyLeaveNothingTornAndNothingLost) {
     EXPECT_LE(cache->stats().bytes, cache->budget());
     const SharedFile file = *SharedFile::attach(cache->fd());
     EXPECT_LE(file.resident(), cache->table_bytes() + cache->budget() + kPageBytes);
-    std::uint64_t found = 0;
+    std::uint64_t count = 0;
     for (std::uint64_t i = 0; i < kKillItems; ++i) {
       if (const auto item = cache->get(i)) {
         EXPECT_TRUE(is_whole(*item, i)) << i;
-        ++found;
+        ++count;
       }
     }
-    EXPECT_EQ(found, cache->stats().kept);
-    EXPECT_GT(found, 0u);
+    EXPECT_EQ(count, cache->stats().kept);
+    EXPECT_GT(count, 0u);
     for (std::uint64_t i = 0; i < 100; ++i) {
       if (!cache->get(i)) {
         EXPECT_TRUE(make_item(*cache, i) || cache->stats().refused > 0) << i;

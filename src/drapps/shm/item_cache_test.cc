@@ -18,9 +18,9 @@ namespace {
 using namespace item_testing;
 
 std::shared_ptr<ItemCache> items_of(std::uint64_t items, std::uint64_t budget) {
-  auto made = ItemCache::make(items, budget);
-  EXPECT_TRUE(made.ok());
-  return *made;
+  auto cache = ItemCache::make(items, budget);
+  EXPECT_TRUE(cache.ok());
+  return *cache;
 }
 
 TEST(ItemCacheTest, WhatWasPublishedIsThereForEver) {
@@ -233,20 +233,20 @@ TEST(ItemCacheTest, AHolderOfTheBookThatDiedLeavesItToTheNext) {
 
 TEST(ItemCacheTest, ManyThreadsMakeEachItemOnce) {
   const auto cache = items_of(500, 1 << 22);
-  std::atomic<int> made = 0;
+  std::atomic<int> count = 0;
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         for (std::uint64_t i = 0; i < 500; ++i) {
           const std::uint64_t index = (i * (2 * t + 1) + t * 100) % 500;
-          if (make_item(*cache, index)) ++made;
+          if (make_item(*cache, index)) ++count;
           EXPECT_TRUE(is_whole(*cache->get(index), index));
         }
       });
     }
   }
-  EXPECT_EQ(made, 500);
+  EXPECT_EQ(count, 500);
   EXPECT_EQ(cache->stats().bytes, kept_bytes(*cache));
 }
 

@@ -30,13 +30,13 @@ std::shared_ptr<const MappedRange> MappedRanges::find(std::uint64_t begin, std::
 }
 
 std::shared_ptr<const MappedRange> MappedRanges::find_locked(std::uint64_t begin, std::uint64_t end) const {
-  const auto found = by_offset_.find(begin);
-  return found != by_offset_.end() && found->second->end() >= end ? found->second : nullptr;
+  const auto position = by_offset_.find(begin);
+  return position != by_offset_.end() && position->second->end() >= end ? position->second : nullptr;
 }
 
 Result<std::shared_ptr<const MappedRange>> MappedRanges::map(std::uint64_t begin, std::uint64_t end) {
   const std::scoped_lock lock(mutex_);
-  if (auto found = find_locked(begin, end)) return found;
+  if (auto range = find_locked(begin, end)) return range;
   auto mapping = file_.map(begin, end - begin);
   if (!mapping.ok()) {
     forget_idle();

@@ -132,15 +132,15 @@ TEST_F(MappedRangesTest, AChildDropsItsHandlesWithoutEffect) {
 
 TEST_F(MappedRangesTest, TheBlocksOfARangeFillItWheneverItsProcessEnds) {
   BlockArena arena(memory_, 1);
-  std::vector<std::uint64_t> made;
+  std::vector<std::uint64_t> blocks;
   std::uint64_t small = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
     const std::uint64_t bytes = i * 7919 % (600 << 10);
-    made.push_back(*arena.allocate(bytes));
+    blocks.push_back(*arena.allocate(bytes));
     small += bytes <= kLargestShared ? 1 : 0;
-    std::uint64_t found = 0;
-    ASSERT_TRUE(memory_->for_each_block(1, [&](const MappedBlock&) { ++found; })) << i;
-    ASSERT_EQ(found, made.size());
+    std::uint64_t count = 0;
+    ASSERT_TRUE(memory_->for_each_block(1, [&](const MappedBlock&) { ++count; })) << i;
+    ASSERT_EQ(count, blocks.size());
   }
   EXPECT_GT(small, 100u);
 }

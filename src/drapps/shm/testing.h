@@ -30,9 +30,9 @@ inline std::shared_ptr<BlockRegions> make_regions(std::uint32_t regions, SharedF
                                                   std::uint64_t region_bytes = kRegionBytes) {
   const RegionPlan plan = plan_of(regions, region_bytes);
   EXPECT_TRUE(file.grow(plan.data_offset + regions * region_bytes).ok());
-  auto made = std::make_shared<BlockRegions>(*file.map(0, plan.data_offset), *SharedFile::attach(file.fd()), plan);
-  made->clear();
-  return made;
+  auto blocks = std::make_shared<BlockRegions>(*file.map(0, plan.data_offset), *SharedFile::attach(file.fd()), plan);
+  blocks->clear();
+  return blocks;
 }
 
 inline std::shared_ptr<BlockRegions> make_regions(std::uint32_t regions) {
@@ -43,16 +43,16 @@ inline std::shared_ptr<BlockRegions> make_regions(std::uint32_t regions) {
 /// Bytes of this process's mappings of memfds with that name, and how many of them there are.
 inline std::pair<std::uint64_t, int> mapped_of(const std::string& name) {
   std::ifstream maps("/proc/self/maps");
-  std::pair<std::uint64_t, int> found;
+  std::pair<std::uint64_t, int> totals;
   for (std::string line; std::getline(maps, line);) {
     if (line.find("/memfd:" + name + " ") == std::string::npos) continue;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     EXPECT_EQ(std::sscanf(line.c_str(), "%lx-%lx", &begin, &end), 2);
-    found.first += end - begin;
-    ++found.second;
+    totals.first += end - begin;
+    ++totals.second;
   }
-  return found;
+  return totals;
 }
 
 /// So much address space is left to this process from now on.

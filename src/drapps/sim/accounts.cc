@@ -41,7 +41,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
                    const SteadyStretch& stretch) noexcept {
   const double seconds = stretch.seconds;
   const SampleCost& cost = rates.cost;
-  const double here = stretch.made * (rates.prepare > 0 ? 1 - rates.remote / rates.prepare : 1);
+  const double here = stretch.output * (rates.prepare > 0 ? 1 - rates.remote / rates.prepare : 1);
   last_ = stretch;
   lanes_.reset();
 
@@ -64,13 +64,13 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   copies_ += here * copying;
   kernels_ += here * cost.gpu;
 
-  const double reads = stretch.made * cost.read;
+  const double reads = stretch.output * cost.read;
   if (reads > 0) {
     add_lane(kFetchLane, reads, 0, rates.read);
     now_.read.count += reads;
     now_.read.seconds += reads * rates.read;
     bytes_ += reads * world.workload.sample_bytes;
-    refused_ += rates.refused * seconds * std::min(1.0, stretch.made / std::max(1e-9, rates.fetch * seconds));
+    refused_ += rates.refused * seconds * std::min(1.0, stretch.output / std::max(1e-9, rates.fetch * seconds));
     in_flight_ = std::min(rates.in_flight, reads / seconds * rates.read);
     read_busy_ += std::min(seconds, reads / std::max(1e-9, rates.fetch * cost.read));
   } else {
@@ -98,7 +98,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
       std::max(0.0, world.machine.cores.count * seconds - core - step_core - world.machine.cores.foreign * seconds);
   totals_.seconds += seconds;
   totals_.samples += stretch.taken;
-  totals_.made += stretch.made;
+  totals_.output += stretch.output;
   totals_.core += core;
   if (!stretch.paused) {
     totals_.steps += seconds;
@@ -112,7 +112,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   const double gpu_busy =
       world.machine.gpu.count > 0
           ? std::min(seconds, stretch.taken / world.workload.batch * rates.step * (1 - world.consumer.cpu) +
-                                  stretch.made * cost.gpu)
+                                  stretch.output * cost.gpu)
           : 0;
   if (world.machine.gpu.count > 0) totals_.gpu_idle += seconds - gpu_busy;
   const PowerModel& power = world.machine.power;
@@ -131,7 +131,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
 PlantCounters Accounts::counters(std::uint64_t time_ns, const World& world) const noexcept {
   return {.time_ns = time_ns,
           .batches = whole(now_.step.count),
-          .samples = whole(world.in_processes() ? totals_.made : totals_.samples),
+          .samples = whole(world.in_processes() ? totals_.output : totals_.samples),
           .stall_ns = ns_of(totals_.stall),
           .cpu_ns = ns_of(totals_.core)};
 }
@@ -140,17 +140,17 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
   Observation seen;
   seen.time_ns = time_ns;
   seen.batches = whole(now_.step.count);
-  seen.samples = whole(world.in_processes() ? totals_.made : totals_.samples);
+  seen.samples = whole(world.in_processes() ? totals_.output : totals_.samples);
   seen.settings = settings;
   seen.ready_batches = static_cast<std::uint32_t>(last_.ready);
 
   const auto spread = [](const Sum& now, const Sum& before) {
-    Spread made{.count = whole(now.count), .sum = ns_of(now.seconds)};
+    Spread summary{.count = whole(now.count), .sum = ns_of(now.seconds)};
     const double came = now.count - before.count;
-    if (made.count > whole(before.count) && came > 0) {
-      made.p50 = made.p90 = made.p99 = made.most = ns_of((now.seconds - before.seconds) / came);
+    if (summary.count > whole(before.count) && came > 0) {
+      summary.p50 = summary.p90 = summary.p99 = summary.most = ns_of((now.seconds - before.seconds) / came);
     }
-    return made;
+    return summary;
   };
   seen.consumer.passes = 1;
   seen.consumer.step = spread(now_.step, before_.step);
@@ -173,7 +173,7 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
   seen.device = {.copy_ns = ns_of(copies_), .kernel_ns = ns_of(kernels_)};
   if (world.in_processes()) {
     seen.processes.starting = static_cast<std::int32_t>(last_.starting);
-    seen.processes.made = whole(totals_.made);
+    seen.processes.output = whole(totals_.output);
     seen.processes.demand_ns = ns_of(totals_.core);
     seen.processes.idle_cores_ns = ns_of(idle_cores_);
   }

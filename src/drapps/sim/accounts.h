@@ -17,7 +17,7 @@ std::uint64_t time_ns_of(double seconds) noexcept;
 struct Totals {
   double seconds = 0;
   double samples = 0;   // that the consumer took
-  double made = 0;      // that were made
+  double output = 0;    // that were made
   double steps = 0;     // s of training, waits included: what is no pause
   double stall = 0;     // s that the consumer waited
   double gpu_idle = 0;  // s in which its accelerator did nothing
@@ -30,10 +30,10 @@ struct Totals {
 /// A stretch of time in which nothing changes.
 struct SteadyStretch {
   double seconds = 0;
-  double made = 0;   // samples
-  double taken = 0;  // samples
-  double stall = 0;  // s
-  double ready = 0;  // batches, at its end
+  double output = 0;  // samples
+  double taken = 0;   // samples
+  double stall = 0;   // s
+  double ready = 0;   // batches, at its end
   double makers = 0;
   double starting = 0;  // processes that have made nothing yet
   double remote = 0;

@@ -59,7 +59,7 @@ void ScenarioCourse::draw(double time) noexcept {
   condition_.step = exact::exp(noise_[2] / 4);  // accelerators vary less than hosts
 }
 
-void ScenarioCourse::made(double samples, const Settings& settings) noexcept {
+void ScenarioCourse::add_samples(double samples, const Settings& settings) noexcept {
   const WorkloadModel& workload = world().workload;
   const MemoryModel& memory = world().machine.memory;
   const FormCost& form = form_of(world(), settings);

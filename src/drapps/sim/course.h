@@ -29,7 +29,7 @@ class ScenarioCourse {
   /// What has changed by then; true where it is another segment.
   bool advance(double time) noexcept;
   /// So many samples were made.
-  void made(double samples, const Settings& settings) noexcept;
+  void add_samples(double samples, const Settings& settings) noexcept;
   /// What is kept is in a form that is no longer wanted.
   void forget_kept() noexcept { kept_ = condition_.cached = 0; }
 

@@ -101,8 +101,8 @@ double DiscretePlant::make_far(double from, const SampleCost& cost, double cv) {
   const double network = world().machine.network.bandwidth / world().machine.ranks.count;
   const double bandwidth = network > 0 ? std::min(network, remote.bandwidth) : remote.bandwidth;
   const auto maker = std::ranges::min_element(far_);
-  const double made = std::max(from, *maker) + drawn((cost.cpu_sum + cost.sleep) / speed_of(remote), cv);
-  link_ = std::max(link_, made) + world().workload.row_bytes / bandwidth;
+  const double finish = std::max(from, *maker) + drawn((cost.cpu_sum + cost.sleep) / speed_of(remote), cv);
+  link_ = std::max(link_, finish) + world().workload.row_bytes / bandwidth;
   rows_far_ += 1;
   *maker = link_;
   return link_;
@@ -145,7 +145,7 @@ double DiscretePlant::make_batch(double from) {
   const double took = ready - last_ready_;
   if (took > 0) busy_ += kRecent * (std::min(static_cast<double>(rows) * cost.cpu_sum / took, 1e6) - busy_);
   last_ready_ = ready;
-  course_.made(static_cast<double>(rows), settings_);
+  course_.add_samples(static_cast<double>(rows), settings_);
   return ready;
 }
 
@@ -172,7 +172,7 @@ void DiscretePlant::step() {
   rates.prepare = rates.fetch = batch / std::max(1e-12, end - time_);
   rates.remote = rates.prepare * rows_far_ / batch;
   SteadyStretch done{.seconds = end - time_,
-                     .made = batch,
+                     .output = batch,
                      .taken = batch,
                      .stall = stall,
                      .ready = static_cast<double>(ready_.size()),

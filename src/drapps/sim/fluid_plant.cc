@@ -103,7 +103,7 @@ void FluidPlant::stretch(double most) noexcept {
   if (make > 0) seconds = std::min(seconds, course_.epoch_left() / make);
 
   SteadyStretch done{.seconds = seconds,
-                     .made = make * seconds,
+                     .output = make * seconds,
                      .taken = take * seconds,
                      .stall = paused ? 0 : seconds * std::max(0.0, 1 - take / rates_.consume),
                      .makers = makers_.working,
@@ -112,12 +112,12 @@ void FluidPlant::stretch(double most) noexcept {
                      .kept = course_.kept_bytes(settings_),
                      .paused = paused,
                      .full = full};
-  level_ = std::max(0.0, level_ + done.made - done.taken);
+  level_ = std::max(0.0, level_ + done.output - done.taken);
   done.ready = std::floor(level_ / world().workload.batch + kAlmost);
   accounts_.add(world(), settings_, rates_, done);
   time_ += seconds;
   if (!paused) trained_ += seconds;
-  course_.made(done.made, settings_);
+  course_.add_samples(done.output, settings_);
 }
 
 void FluidPlant::advance(double seconds) {

@@ -66,7 +66,7 @@ TEST(FluidPlant, WhatIsMadeIsTakenOrWaits) {
       plant.advance(0.5);
       if (i % 8 == 0) plant.apply(random_settings(plant.limits(), draws));
       const Totals& totals = plant.totals();
-      ASSERT_NEAR(totals.made, totals.samples + plant.level(), 1 + 1e-6 * totals.made) << "world " << seed;
+      ASSERT_NEAR(totals.output, totals.samples + plant.level(), 1 + 1e-6 * totals.output) << "world " << seed;
       ASSERT_GE(plant.level(), 0);
       ASSERT_LE(totals.stall, totals.seconds * (1 + 1e-9));
       ASSERT_LE(totals.gpu_idle, totals.seconds * (1 + 1e-9));
@@ -206,8 +206,8 @@ TEST(FluidPlant, AgreesWithTheFormulaOfWhatACacheBrings) {
   world.workload.sample_bytes = 113'958;
   world.workload.samples = 20'000;
   world.machine.cores.count = 64;
-  for (const double made : {2e3, 1e5}) {
-    world.workload.stages[kDecodeStage] = {.cpu = 64 / made};
+  for (const double supply : {2e3, 1e5}) {
+    world.workload.stages[kDecodeStage] = {.cpu = 64 / supply};
     world.workload.stages[kAugmentStage] = {};
     for (const double trained : {3e3, 1e6}) {
       world.consumer.step = world.workload.batch / trained;
@@ -218,8 +218,8 @@ TEST(FluidPlant, AgreesWithTheFormulaOfWhatACacheBrings) {
         const double disk = world.machine.storage.bandwidth / world.workload.sample_bytes;
         const double memory = world.machine.memory.bandwidth / world.workload.sample_bytes;
         const double fetched = 1 / (cached / memory + (1 - cached) / disk);
-        const double expected = std::min({trained, made, fetched});
-        EXPECT_NEAR(rate / expected, 1, 0.02) << made << " made, " << trained << " trained, " << cached << " cached";
+        const double expected = std::min({trained, supply, fetched});
+        EXPECT_NEAR(rate / expected, 1, 0.02) << supply << " made, " << trained << " trained, " << cached << " cached";
       }
     }
   }

@@ -40,13 +40,13 @@ World random_world(Draws& draws) {
   }
   double cpu = 0;
   for (const StageCost& stage : workload.stages) cpu += stage.cpu;
-  const double made = machine.cores.count / cpu;
+  const double throughput = machine.cores.count / cpu;
   if (draws.coin(0.5)) {
-    machine.storage.bandwidth = made * workload.sample_bytes * drawn(draws, 0.4, 6);
+    machine.storage.bandwidth = throughput * workload.sample_bytes * drawn(draws, 0.4, 6);
     machine.storage.latency = drawn(draws, 1e-4, 8e-3);
     machine.storage.latency_cv = draws.uniform(0, 1);
     if (draws.coin(0.3)) machine.storage.connection = drawn(draws, 2e7, 1e9);
-    if (draws.coin(0.2)) machine.storage.requests = made * drawn(draws, 0.5, 4);
+    if (draws.coin(0.2)) machine.storage.requests = throughput * drawn(draws, 0.5, 4);
   }
   if (draws.coin(0.5)) {
     machine.gpu.count = 1;
@@ -56,7 +56,7 @@ World random_world(Draws& draws) {
       workload.stages[kAugmentStage].gpu = drawn(draws, 5e-6, 1e-4);
     }
   }
-  world.consumer.step = workload.batch / made * drawn(draws, 0.3, 3);
+  world.consumer.step = workload.batch / throughput * drawn(draws, 0.3, 3);
   world.consumer.step_cv = draws.uniform(0, 0.3);
   world.consumer.cpu = draws.uniform(0, 0.3);
   if (machine.cores.foreign > 0 && draws.coin(0.5)) machine.cores.grouped = 1;
@@ -65,7 +65,7 @@ World random_world(Draws& draws) {
     machine.remote = {.most = std::round(drawn(draws, 1, 8)),
                       .cores = std::round(drawn(draws, 1, 16)),
                       .start = 1,
-                      .bandwidth = made * workload.row_bytes * drawn(draws, 0.3, 6)};
+                      .bandwidth = throughput * workload.row_bytes * drawn(draws, 0.3, 6)};
   }
   return world;
 }

@@ -23,11 +23,11 @@ Status check_names(const json& root) {
     known[group].insert(name);
   });
   for (const auto& [group, values] : root.items()) {
-    const auto found = known.find(group);
-    if (found == known.end()) return invalid("a world has no " + group);
+    const auto names = known.find(group);
+    if (names == known.end()) return invalid("a world has no " + group);
     if (!values.is_object()) return invalid(group + " of a world must be an object of numbers");
     for (const auto& [name, value] : values.items()) {
-      if (!found->second.contains(name)) return invalid(std::string(group).append(" of a world has no ").append(name));
+      if (!names->second.contains(name)) return invalid(std::string(group).append(" of a world has no ").append(name));
     }
   }
   return ok_status();
@@ -35,13 +35,13 @@ Status check_names(const json& root) {
 
 /// Reads a number where there is one.
 Status read(const json& root, const char* name, double low, double high, double& into) {
-  const auto found = root.find(name);
-  if (found == root.end()) return ok_status();
-  if (!found->is_number() || !(low <= found->get<double>() && found->get<double>() <= high)) {
+  const auto value = root.find(name);
+  if (value == root.end()) return ok_status();
+  if (!value->is_number() || !(low <= value->get<double>() && value->get<double>() <= high)) {
     return invalid(std::string(name) + " of a simulated scenario must be a number from " + text_of(low) + " to " +
-                   text_of(high) + ", not " + found->dump());
+                   text_of(high) + ", not " + value->dump());
   }
-  into = found->get<double>();
+  into = value->get<double>();
   return ok_status();
 }
 

@@ -14,9 +14,9 @@ namespace {
 using Subset = std::shared_ptr<const std::vector<std::uint64_t>>;
 
 std::vector<std::uint8_t> ramp(std::size_t bytes) {
-  std::vector<std::uint8_t> made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::uint8_t>(i * 2654435761u >> 11);
-  return made;
+  std::vector<std::uint8_t> values(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) values[i] = static_cast<std::uint8_t>(i * 2654435761u >> 11);
+  return values;
 }
 
 Array array_of(const char* name, std::uint64_t rows) {
@@ -25,8 +25,8 @@ Array array_of(const char* name, std::uint64_t rows) {
 
 std::string refused(std::vector<Array> arrays, std::optional<PictureArray> picture = std::nullopt,
                     Subset subset = nullptr) {
-  const auto made = ArraySource::make(std::move(arrays), std::move(picture), std::move(subset), nullptr);
-  return made.ok() ? "" : made.error().message;
+  const auto source = ArraySource::make(std::move(arrays), std::move(picture), std::move(subset), nullptr);
+  return source.ok() ? "" : source.error().message;
 }
 
 TEST(ArraySource, SaysWhatIsWrongWithItsArrays) {

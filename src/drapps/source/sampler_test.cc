@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Sampler made(const SamplerSpec& spec, std::uint32_t epoch = 0, std::uint64_t start = 0, IndexList subset = nullptr) {
+Sampler make(const SamplerSpec& spec, std::uint32_t epoch = 0, std::uint64_t start = 0, IndexList subset = nullptr) {
   Result<Sampler> sampler = Sampler::make(spec, epoch, start, std::move(subset));
   EXPECT_TRUE(sampler.ok()) << (sampler.ok() ? "" : sampler.error().message);
   return std::move(*sampler);
@@ -24,7 +24,7 @@ Sampler made(const SamplerSpec& spec, std::uint32_t epoch = 0, std::uint64_t sta
 std::vector<Sampler> ranks_of(SamplerSpec spec, std::int32_t world, std::uint32_t epoch = 0, std::uint64_t start = 0) {
   std::vector<Sampler> ranks;
   spec.world = world;
-  for (spec.rank = 0; spec.rank < world; ++spec.rank) ranks.push_back(made(spec, epoch, start));
+  for (spec.rank = 0; spec.rank < world; ++spec.rank) ranks.push_back(make(spec, epoch, start));
   return ranks;
 }
 
@@ -135,14 +135,14 @@ TEST(SamplerTest, EvenRaisesWithCountsAndFixWhereARankWouldGetNothing) {
     EXPECT_THAT(sampler.error().message, HasSubstr(part));
   }
   spec.size = 44;
-  EXPECT_EQ(made(spec).batch(1).rows, 1u);
+  EXPECT_EQ(make(spec).batch(1).rows, 1u);
 }
 
 TEST(SamplerTest, PadRepeatsTheStartOfTheOrderEvenSeveralTimes) {
   SamplerSpec spec{.size = 3, .shuffle = true, .seed = 8};
   spec.batch = 8;
   spec.remainder = Remainder::kPad;
-  const Sampler sampler = made(spec);
+  const Sampler sampler = make(spec);
   EXPECT_EQ(sampler.batch(0).padded, 5u);
   for (std::uint32_t row = 0; row < 8; ++row) {
     EXPECT_EQ(sampler.row(0, row).index, sampler.row(0, row % 3).index);
@@ -155,11 +155,11 @@ TEST(SamplerTest, DropNamesWhatItDropped) {
   spec.world = 2;
   spec.batch = 10;
   spec.remainder = Remainder::kDrop;
-  const Sampler sampler = made(spec);
+  const Sampler sampler = make(spec);
   EXPECT_EQ(sampler.steps(), 5u);
   EXPECT_EQ(sampler.dropped().first_position, 100u);
   EXPECT_EQ(sampler.dropped().count, 3u);
-  EXPECT_EQ(made(spec, 0, 100).steps(), 0u);
+  EXPECT_EQ(make(spec, 0, 100).steps(), 0u);
 }
 
 TEST(SamplerTest, WrongUseIsNamed) {
@@ -175,10 +175,10 @@ TEST(SamplerTest, WrongUseIsNamed) {
 TEST(SamplerTest, NothingToDoIsNoStep) {
   for (const Remainder remainder : {Remainder::kEven, Remainder::kPad, Remainder::kDrop}) {
     SamplerSpec spec{.size = 0, .shuffle = true, .remainder = remainder};
-    EXPECT_EQ(made(spec).steps(), 0u);
-    EXPECT_EQ(made(spec).rows(), 0u);
+    EXPECT_EQ(make(spec).steps(), 0u);
+    EXPECT_EQ(make(spec).rows(), 0u);
     spec.size = 9;
-    EXPECT_EQ(made(spec, 0, 9).steps(), 0u);
+    EXPECT_EQ(make(spec, 0, 9).steps(), 0u);
   }
 }
 
@@ -187,7 +187,7 @@ TEST(SamplerTest, SubsetMapsTheOrderOntoItsIndices) {
       std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{70, 10, 40, 10, 30});
   SamplerSpec spec{.size = 5, .shuffle = true, .seed = 1};
   spec.batch = 2;
-  std::vector<std::uint64_t> indices = indices_of(made(spec, 4, 0, subset));
+  std::vector<std::uint64_t> indices = indices_of(make(spec, 4, 0, subset));
   const Permutation order(5, 1, 4);
   for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(indices[i], (*subset)[order.at(i)]);
 }
@@ -215,10 +215,10 @@ TEST(SamplerTest, ExplicitOrderIsKeptAndItsPositionIsTheRanksOwnCount) {
 TEST(SamplerTest, ReplacementIsTheSameAtAnyWorldAndUniform) {
   constexpr std::uint64_t kSize = 10;
   SamplerSpec spec{.size = kSize, .shuffle = true, .seed = 6};
-  const Sampler alone = made(spec, 1);
+  const Sampler alone = make(spec, 1);
   spec.world = 5;
   spec.rank = 3;
-  const Sampler one_of_five = made(spec, 1);
+  const Sampler one_of_five = make(spec, 1);
   std::map<std::uint64_t, int> chosen;
   for (std::uint64_t position = 0; position < 2000; ++position) {
     for (std::uint32_t attempt = 0; attempt < 3; ++attempt) {
@@ -242,10 +242,10 @@ TEST(Sampler, IndicesAreThoseOfTheRows) {
       ASSERT_TRUE(sampler.ok());
       for (std::uint64_t step = 0; step < sampler->steps(); ++step) {
         for (std::uint32_t first = 0; first < sampler->batch(step).rows; ++first) {
-          std::vector<std::uint64_t> found(sampler->batch(step).rows - first);
-          sampler->indices(step, first, found);
-          for (std::uint32_t i = 0; i < found.size(); ++i) {
-            EXPECT_EQ(found[i], sampler->row(step, first + i).index) << step << " " << first + i;
+          std::vector<std::uint64_t> indices(sampler->batch(step).rows - first);
+          sampler->indices(step, first, indices);
+          for (std::uint32_t i = 0; i < indices.size(); ++i) {
+            EXPECT_EQ(indices[i], sampler->row(step, first + i).index) << step << " " << first + i;
           }
         }
       }

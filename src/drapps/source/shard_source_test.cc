@@ -55,7 +55,7 @@ struct Set {
       identities.push_back(FileWindow::open(paths.back().c_str())->identity());
     }
   }
-  Result<std::unique_ptr<ShardSource>> made() const {
+  Result<std::unique_ptr<ShardSource>> source() const {
     PathList list;
     for (const std::string& path : paths) EXPECT_TRUE(list.append(path).ok());
     return ShardSource::make(std::move(list), identities, ranges);
@@ -64,17 +64,17 @@ struct Set {
 
 class ShardTest : public testing::TestWithParam<ReaderKind> {
  protected:
-  std::unique_ptr<Reader> made(ReadSink& sink) {
+  std::unique_ptr<Reader> new_reader(ReadSink& sink) {
     auto reader = make_reader({.kind = GetParam(), .depth = 8, .limits = {}}, sink);
     return reader.ok() ? std::move(*reader) : nullptr;
   }
   void SetUp() override {
     Recorder recorder;
-    if (made(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
+    if (new_reader(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
   }
   Status read(SourceRequest& owned) {
     Recorder recorder;
-    const auto reader = made(recorder);
+    const auto reader = new_reader(recorder);
     reader->submit(owned.request);
     EXPECT_TRUE(recorder.wait_for(1));
     return recorder.outcomes()[0].status;
@@ -84,9 +84,9 @@ class ShardTest : public testing::TestWithParam<ReaderKind> {
 
 TEST_P(ShardTest, RecordsAreTheirRangesOfTheFile) {
   const Set set(folder_, 5, 40'009);
-  const auto source = std::move(*set.made());
+  const auto source = std::move(*set.source());
   Recorder recorder;
-  const auto reader = made(recorder);
+  const auto reader = new_reader(recorder);
   for (int epoch = 0; epoch < 2; ++epoch) {
     std::deque<SourceRequest> requests;
     for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(requests.emplace_back(*source, i, i).request);
@@ -149,7 +149,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
   const Set set(folder_, 2);
   // Once before it is opened for the first time, once while it is kept open.
   for (const bool read_before : {false, true}) {
-    const auto source = std::move(*set.made());
+    const auto source = std::move(*set.source());
     SourceRequest owned(*source, 3);
     if (read_before) {
       ASSERT_TRUE(read(owned).ok());
@@ -182,7 +182,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
     EXPECT_TRUE(read(owned).ok());
   }
   fs::remove(set.paths[1]);
-  const auto source = std::move(*set.made());
+  const auto source = std::move(*set.source());
   SourceRequest owned(*source, kEach);
   EXPECT_EQ(read(owned).error().code, ErrorCode::kNotFound);
 }
@@ -190,7 +190,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
 TEST_P(ShardTest, EmptyAndLargeRecordsAreRefused) {
   Set set(folder_, 1);
   set.ranges.length[0] = 0;
-  const auto source = std::move(*set.made());
+  const auto source = std::move(*set.source());
   SourceRequest owned(*source, 0);
   EXPECT_EQ(read(owned).error().code, ErrorCode::kTruncated);
   EXPECT_THAT(read(owned).error().message, HasSubstr("record is empty"));
@@ -205,10 +205,10 @@ TEST_P(ShardTest, DescriptorsStayBoundedAndGoWithTheSource) {
   const std::uint64_t before = open_descriptors();
   {
     const Set set(folder_, static_cast<std::size_t>(kept_shards_limit()) + 40, 1);
-    const auto source = std::move(*set.made());
+    const auto source = std::move(*set.source());
     {
       Recorder recorder;
-      const auto reader = made(recorder);
+      const auto reader = new_reader(recorder);
       std::deque<SourceRequest> requests;
       for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(requests.emplace_back(*source, i, i).request);
       ASSERT_TRUE(recorder.wait_for(requests.size()));
@@ -230,7 +230,7 @@ TEST(ShardSource, RefusesRangesOutsideTheirShards) {
   const auto code = [&](auto&& change) {
     Set set(folder, 2);
     change(set);
-    const auto source = set.made();
+    const auto source = set.source();
     return source.ok() ? std::string("made") : std::string(name_of(source.error().code));
   };
   const std::string refused(name_of(ErrorCode::kInvalidArgument));

@@ -14,9 +14,9 @@ Source::Source(std::uint64_t size, const Hint& each, std::vector<std::string> pa
     : size_(size), parts_(std::move(parts)), each_(each) {}
 
 std::optional<RecordPart> Source::part_named(std::string_view name) const noexcept {
-  const auto found = std::ranges::find(parts_, name);
-  if (found == parts_.end()) return std::nullopt;
-  return static_cast<RecordPart>(found - parts_.begin());
+  const auto part = std::ranges::find(parts_, name);
+  if (part == parts_.end()) return std::nullopt;
+  return static_cast<RecordPart>(part - parts_.begin());
 }
 
 std::string Source::first_path() const {

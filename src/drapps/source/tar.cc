@@ -67,7 +67,7 @@ std::optional<std::uint64_t> number(const Block& block, TarField field) {
 
 /// The sum of all bytes, those of the checksum taken as spaces. Some old writers added signed bytes.
 bool checksum_fits(const Block& block) {
-  const std::optional<std::uint64_t> said = number(block, kChecksum);
+  const std::optional<std::uint64_t> field = number(block, kChecksum);
   std::int64_t plain = 0;
   std::int64_t with_sign = 0;
   for (std::size_t i = 0; i < kBlock; ++i) {
@@ -76,7 +76,7 @@ bool checksum_fits(const Block& block) {
     plain += byte;
     with_sign += static_cast<std::int8_t>(byte);
   }
-  return said && (static_cast<std::int64_t>(*said) == plain || static_cast<std::int64_t>(*said) == with_sign);
+  return field && (static_cast<std::int64_t>(*field) == plain || static_cast<std::int64_t>(*field) == with_sign);
 }
 
 Error no_tar(const Block& block) {

@@ -64,19 +64,19 @@ struct Listed {
 Listed listed(const std::string& archive) {
   FileWindow window({reinterpret_cast<const std::uint8_t*>(archive.data()), archive.size()});
   Listed result;
-  result.status = list_tar(window, [&](const TarMember& found) -> Status {
-    result.members.push_back(std::string(found.name) + "=" + archive.substr(found.offset, found.size));
+  result.status = list_tar(window, [&](const TarMember& entry) -> Status {
+    result.members.push_back(std::string(entry.name) + "=" + archive.substr(entry.offset, entry.size));
     return ok_status();
   });
   return result;
 }
 
 TEST(ListTar, FindsRegularMembersInTheirOrder) {
-  const auto found = listed(member("b/1.jpg", "first") + member("b/", "", '5') + member("link", "", '2') +
-                            member("a/2.cls", std::string(600, 'x')) + member("old", "v7", '\0') +
-                            member("folder of old/", "", '\0') + member("empty", "") + kEnd + "what follows the end");
-  ASSERT_TRUE(found.status.ok());
-  EXPECT_THAT(found.members, ElementsAre("b/1.jpg=first", "a/2.cls=" + std::string(600, 'x'), "old=v7", "empty="));
+  const auto listing = listed(member("b/1.jpg", "first") + member("b/", "", '5') + member("link", "", '2') +
+                              member("a/2.cls", std::string(600, 'x')) + member("old", "v7", '\0') +
+                              member("folder of old/", "", '\0') + member("empty", "") + kEnd + "what follows the end");
+  ASSERT_TRUE(listing.status.ok());
+  EXPECT_THAT(listing.members, ElementsAre("b/1.jpg=first", "a/2.cls=" + std::string(600, 'x'), "old=v7", "empty="));
 }
 
 TEST(ListTar, JoinsThePrefixOfUstarOnly) {
@@ -85,19 +85,19 @@ TEST(ListTar, JoinsThePrefixOfUstarOnly) {
   // The two blanks and their NUL in the place of a NUL and two zeros.
   const std::size_t more = std::size_t{' '} + ' ' - '0' - '0';  // modulo 2^64
   gnu.replace(148, 6, octal_text(std::stoul(gnu.substr(148, 6), nullptr, 8) + more, 6));
-  const auto found = listed(member("name", "1", '0', "a/long/path") + gnu + filled("2") + kEnd);
-  ASSERT_TRUE(found.status.ok()) << found.status.error().to_string();
-  EXPECT_THAT(found.members, ElementsAre("a/long/path/name=1", "name=2"));
+  const auto listing = listed(member("name", "1", '0', "a/long/path") + gnu + filled("2") + kEnd);
+  ASSERT_TRUE(listing.status.ok()) << listing.status.error().to_string();
+  EXPECT_THAT(listing.members, ElementsAre("a/long/path/name=1", "name=2"));
 }
 
 TEST(ListTar, TakesLongNamesOfGnuAndPax) {
   const std::string name(300, 'n');
-  const auto found =
+  const auto listing =
       listed(member("././@LongLink", name + '\0', 'L') + member(name.substr(0, 100), "1") +
              member("pax", pax("mtime", "1.5") + pax("path", name + "/é.jpg"), 'x') + member("short", "2") +
              member("global", pax("comment", "x"), 'g') + member("next", "3") + kEnd);
-  ASSERT_TRUE(found.status.ok()) << found.status.error().to_string();
-  EXPECT_THAT(found.members, ElementsAre(name + "=1", name + "/é.jpg=2", "next=3"));
+  ASSERT_TRUE(listing.status.ok()) << listing.status.error().to_string();
+  EXPECT_THAT(listing.members, ElementsAre(name + "=1", name + "/é.jpg=2", "next=3"));
 }
 
 TEST(ListTar, TakesSizesInPaxAndInBase256) {
@@ -106,10 +106,10 @@ TEST(ListTar, TakesSizesInPaxAndInBase256) {
   base256[0] = static_cast<char>(0x80);
   base256[10] = static_cast<char>(700 >> 8);
   base256[11] = static_cast<char>(700 & 0xFF);
-  const auto found = listed(member("pax", pax("size", "700"), 'x') + header("one", octal(0)) + filled(data) +
-                            header("two", base256) + filled(data) + member("three", "3"));
-  ASSERT_TRUE(found.status.ok()) << found.status.error().to_string();
-  EXPECT_THAT(found.members, ElementsAre("one=" + data, "two=" + data, "three=3"));
+  const auto listing = listed(member("pax", pax("size", "700"), 'x') + header("one", octal(0)) + filled(data) +
+                              header("two", base256) + filled(data) + member("three", "3"));
+  ASSERT_TRUE(listing.status.ok()) << listing.status.error().to_string();
+  EXPECT_THAT(listing.members, ElementsAre("one=" + data, "two=" + data, "three=3"));
 }
 
 TEST(ListTar, ArchiveMayEndWithoutBlocksOfZeros) {
@@ -122,11 +122,11 @@ TEST(ListTar, ArchiveMayEndWithoutBlocksOfZeros) {
 TEST(ListTar, DamageIsATypedErrorWithItsPlace) {
   const std::string one = member("a.jpg", std::string(600, 'x'));
   const auto expect = [](const std::string& archive, ErrorCode code, std::int64_t offset, const char* text) {
-    const Listed found = listed(archive);
-    ASSERT_FALSE(found.status.ok()) << text;
-    EXPECT_EQ(found.status.error().code, code) << text;
-    EXPECT_EQ(found.status.error().offset, offset) << text;
-    EXPECT_THAT(found.status.error().message, HasSubstr(text));
+    const Listed listing = listed(archive);
+    ASSERT_FALSE(listing.status.ok()) << text;
+    EXPECT_EQ(listing.status.error().code, code) << text;
+    EXPECT_EQ(listing.status.error().offset, offset) << text;
+    EXPECT_THAT(listing.status.error().message, HasSubstr(text));
   };
   expect(one.substr(0, 1000), ErrorCode::kTruncated, 0, "inside a member");
   expect(one + one.substr(0, 100), ErrorCode::kTruncated, 1536, "inside a header");
@@ -147,10 +147,10 @@ TEST(ListTar, DamageIsATypedErrorWithItsPlace) {
 
 TEST(ListTar, SaysWhatItDoesNotRead) {
   const auto message = [](const std::string& archive) {
-    const Listed found = listed(archive);
-    EXPECT_FALSE(found.status.ok());
-    EXPECT_EQ(found.status.error().code, ErrorCode::kUnsupported);
-    return found.status.error().message;
+    const Listed listing = listed(archive);
+    EXPECT_FALSE(listing.status.ok());
+    EXPECT_EQ(listing.status.error().code, ErrorCode::kUnsupported);
+    return listing.status.error().message;
   };
   EXPECT_THAT(message("\x1f\x8b" + std::string(600, 'z')), HasSubstr("gzip"));
   EXPECT_THAT(message("\x28\xb5\x2f\xfd and more"), HasSubstr("zstd"));

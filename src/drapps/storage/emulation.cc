@@ -58,10 +58,10 @@ Result<Emulation> Emulation::make(EmulationSpec spec) {
   DRAPPS_RETURN_IF_ERROR(file->grow(sizeof(SharedEmulation)));
   auto mapping = file->map(0, sizeof(SharedEmulation));
   if (!mapping.ok()) return std::move(mapping).error();
-  Emulation made(std::move(spec), *std::move(file), *std::move(mapping));
-  made.shared().begun_ns = monotonic_ns();
-  made.shared().magic = kMagic;
-  return made;
+  Emulation emulation(std::move(spec), *std::move(file), *std::move(mapping));
+  emulation.shared().begun_ns = monotonic_ns();
+  emulation.shared().magic = kMagic;
+  return emulation;
 }
 
 Result<Emulation> Emulation::attach(EmulationSpec spec, int fd) {

@@ -2,27 +2,22 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <initializer_list>
+#include <memory>
 #include <new>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "drapps/storage/reader_testing.h"
 #include "drapps/storage/testing.h"
 
 namespace {
@@ -44,110 +39,8 @@ std::atomic<std::uint64_t> g_allocations{0};
 namespace drapps {
 namespace {
 
-namespace fs = std::filesystem;
+using reader_testing::ReaderTest;
 using testing::HasSubstr;
-
-class ReaderTest : public testing::TestWithParam<ReaderKind> {
- protected:
-  std::unique_ptr<Reader> made(ReadSink& sink, int depth = 4, ReadLimits limits = {}) {
-    auto reader = make_reader({.kind = GetParam(), .depth = depth, .limits = limits}, sink);
-    if (!reader.ok() && GetParam() == ReaderKind::kUring && reader.error().code == ErrorCode::kUnsupported)
-      return nullptr;
-    EXPECT_TRUE(reader.ok()) << reader.error().message;
-    return std::move(*reader);
-  }
-  /// Reads record 0 of the file at `path`, which must fail.
-  Error error_of(const std::string& path, ReadLimits limits = {}, MemoryLedger& ledger = MemoryLedger::unlimited()) {
-    Recorder recorder;
-    const auto reader = made(recorder, 4, limits);
-    OwnedRequest owned(path);
-    owned.image = Buffer(ledger);
-    reader->submit(owned.request);
-    EXPECT_TRUE(recorder.wait_for(1));
-    const Status status = recorder.outcomes()[0].status;
-    EXPECT_FALSE(status.ok());
-    if (status.ok()) return {};
-    EXPECT_EQ(owned.request.failed, kFirstPart);
-    EXPECT_EQ(status.error().stage, Stage::kFetch);
-    const Status here = read_record(owned.request, limits);
-    EXPECT_FALSE(here.ok());
-    if (!here.ok()) {
-      EXPECT_EQ(here.error().to_string(), status.error().to_string()) << "a worker says the same";
-    }
-    EXPECT_FALSE(try_read_record(owned.request, limits));
-    return status.error();
-  }
-  void SetUp() override {
-    Recorder recorder;
-    if (made(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
-  }
-  Folder folder_;
-};
-
-/// A process of this environment, which /proc tells without saying how long it is.
-class Told {
- public:
-  explicit Told(std::vector<std::string> variables) : variables_(std::move(variables)) {
-    char name[] = "sleep", seconds[] = "600";
-    std::array<char*, 3> arguments{name, seconds, nullptr};
-    std::vector<char*> environment;
-    for (std::string& variable : variables_) environment.push_back(variable.data());
-    environment.push_back(nullptr);
-    EXPECT_EQ(::posix_spawnp(&pid_, name, nullptr, nullptr, arguments.data(), environment.data()), 0);
-    // The call returns before the new program has its environment: that is the test's own at first, and none then.
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (told() != content() && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-  ~Told() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
-  std::string told() const {
-    std::ifstream file(path());
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  std::string path() const { return "/proc/" + std::to_string(pid_) + "/environ"; }
-  std::string content() const {
-    std::string all;
-    for (const std::string& variable : variables_) all.append(variable).push_back('\0');
-    return all;
-  }
-
- private:
-  std::vector<std::string> variables_;
-  pid_t pid_ = -1;
-};
-
-TEST_P(ReaderTest, AFileThatSaysNoSizeIsReadToItsEnd) {
-  for (const std::size_t bytes : {10u, 16'383u, 16'384u, 16'385u, 100'000u}) {
-    const Told told({"A=" + std::string(bytes - 3, 'x')});
-    const std::string path = told.path();
-    ASSERT_EQ(fs::file_size(path), 0u);
-    Recorder recorder;
-    const auto reader = made(recorder);
-    OwnedRequest owned(path);
-    reader->submit(owned.request);
-    ASSERT_TRUE(recorder.wait_for(1));
-    ASSERT_TRUE(recorder.outcomes()[0].status.ok()) << recorder.outcomes()[0].status.error().message;
-    EXPECT_EQ(text_of(owned.request.bytes[0]), told.content());
-    EXPECT_EQ(owned.request.identity[0].size, bytes);
-    EXPECT_EQ(owned.request.state[0], kUnknownState) << "it may change unseen";
-    EXPECT_FALSE(try_read_record(owned.request)) << "who has no time leaves it to the reader";
-    ASSERT_TRUE(read_record(owned.request).ok());
-    EXPECT_EQ(text_of(owned.request.bytes[0]), told.content());
-    EXPECT_TRUE(read_record(owned.request, {.max_file_bytes = bytes}).ok());
-    const Error error = error_of(path, {.max_file_bytes = bytes - 1});
-    EXPECT_EQ(error.code, ErrorCode::kTooLarge);
-    EXPECT_THAT(error.message, HasSubstr("the limit is " + std::to_string(bytes - 1)));
-  }
-  const Told silent({});
-  const std::string nothing = silent.path();
-  EXPECT_EQ(error_of(nothing).code, ErrorCode::kTruncated);
-}
 
 TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
   std::vector<std::string> images;
@@ -157,7 +50,7 @@ TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
     masks.push_back(folder_.put(std::to_string(i) + ".png", content_of(1000 + i, 1 + i * 31)));
   }
   Recorder recorder;
-  const auto reader = made(recorder);
+  const auto reader = new_reader(recorder);
   std::deque<OwnedRequest> requests;
   for (std::uint64_t i = 0; i < 40; ++i) {
     const std::initializer_list<Location> parts{located(images[i]), located(masks[i])};
@@ -178,107 +71,11 @@ TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
   }
 }
 
-TEST_P(ReaderTest, BadFilesAreTypedErrors) {
-  EXPECT_EQ(error_of(folder_.path("gone")).code, ErrorCode::kNotFound);
-  const std::string file = folder_.put("file", "content");
-  EXPECT_EQ(error_of(file + "/below").code, ErrorCode::kNotFound);
-
-  const Error empty = error_of(folder_.put("empty", ""));
-  EXPECT_EQ(empty.code, ErrorCode::kTruncated);
-  EXPECT_EQ(empty.offset, 0);
-  EXPECT_THAT(empty.message, HasSubstr("empty"));
-
-  fs::create_directory(folder_.path("directory"));
-  EXPECT_EQ(error_of(folder_.path("directory")).code, ErrorCode::kUnsupported);
-  EXPECT_THAT(error_of(folder_.path("directory")).message, HasSubstr("directory"));
-
-  ASSERT_EQ(::mkfifo(folder_.path("fifo").c_str(), 0600), 0);
-  EXPECT_THAT(error_of(folder_.path("fifo")).message, HasSubstr("FIFO"));
-  EXPECT_THAT(error_of("/dev/zero").message, HasSubstr("device"));
-
-  const Error large = error_of(file, {.max_file_bytes = 6});
-  EXPECT_EQ(large.code, ErrorCode::kTooLarge);
-  EXPECT_THAT(large.message, HasSubstr("7 bytes"));
-
-  if (::geteuid() != 0) {  // root reads everything
-    ASSERT_EQ(::chmod(file.c_str(), 0), 0);
-    EXPECT_EQ(error_of(file).code, ErrorCode::kPermission);
-  }
-}
-
-TEST_P(ReaderTest, FileThatEndsBeforeItsSizeIsTruncatedAtThatByte) {
-  // Attributes in sysfs have the size of a page and end much earlier: what a file that shrinks after it was opened
-  // looks like.
-  const std::string path = "/sys/devices/system/cpu/online";
-  std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (text.empty()) GTEST_SKIP() << "no sysfs here";
-  const Error error = error_of(path);
-  EXPECT_EQ(error.code, ErrorCode::kTruncated);
-  EXPECT_EQ(error.offset, static_cast<std::int64_t>(text.size()));
-}
-
-TEST_P(ReaderTest, FilesThatChangeBetweenEpochsAreNoticed) {
-  const std::string path = folder_.put("a", content_of(1, 5000));
-  Recorder recorder;
-  const auto reader = made(recorder);
-  OwnedRequest owned(path);
-  reader->submit(owned.request);
-  ASSERT_TRUE(recorder.wait_for(1));
-  const FileIdentity before = owned.request.identity[0];
-
-  fs::resize_file(folder_.path("a"), 4000);
-  reader->submit(owned.request);
-  ASSERT_TRUE(recorder.wait_for(2));
-  ASSERT_TRUE(recorder.outcomes()[1].status.ok());
-  EXPECT_EQ(text_of(owned.request.bytes[0]), content_of(1, 5000).substr(0, 4000));
-  EXPECT_NE(owned.request.identity[0], before);
-
-  fs::remove(folder_.path("a"));
-  reader->submit(owned.request);
-  ASSERT_TRUE(recorder.wait_for(3));
-  ASSERT_FALSE(recorder.outcomes()[2].status.ok());
-  EXPECT_EQ(recorder.outcomes()[2].status.error().code, ErrorCode::kNotFound);
-}
-
-TEST_P(ReaderTest, ABadPartFailsTheRecordAndIsTold) {
-  const std::string image = folder_.put("image", "x");
-  const std::string mask = folder_.path("mask");
-  Recorder recorder;
-  const auto reader = made(recorder);
-  OwnedRequest owned({located(image), located(mask)});
-  reader->submit(owned.request);
-  ASSERT_TRUE(recorder.wait_for(1));
-  ASSERT_FALSE(recorder.outcomes()[0].status.ok());
-  EXPECT_EQ(owned.request.failed, 1);
-}
-
-TEST_P(ReaderTest, BudgetAndDescriptorsThatRunOutAreErrorsOfTheSample) {
-  const std::string path = folder_.put("big", content_of(1, 100'000));
-  MemoryLedger small(50'000);
-  EXPECT_EQ(error_of(path, {}, small).code, ErrorCode::kResourceExhausted);
-
-  Recorder recorder;
-  const auto reader = made(recorder);
-  OwnedRequest owned(path);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  reader->submit(owned.request);
-  const bool answered = recorder.wait_for(1);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  ASSERT_TRUE(answered);
-  ASSERT_FALSE(recorder.outcomes()[0].status.ok());
-  EXPECT_EQ(recorder.outcomes()[0].status.error().code, ErrorCode::kResourceExhausted);
-  EXPECT_THAT(recorder.outcomes()[0].status.error().message, HasSubstr("ulimit -n"));
-}
-
 TEST_P(ReaderTest, MemoryCompletesInsideSubmitWithoutACopy) {
   const auto owner = std::make_shared<std::string>("abcdef");
   const auto* const data = reinterpret_cast<const std::uint8_t*>(owner->data());
   Recorder recorder;
-  const auto reader = made(recorder);
+  const auto reader = new_reader(recorder);
   ReadRequest request;
   request.parts = 2;
   request.at[0].bytes = {data, 4};
@@ -302,7 +99,7 @@ TEST_P(ReaderTest, DepthOneReadsInTheOrderOfSubmission) {
   for (std::uint64_t i = 0; i < 100; ++i)
     images.push_back(folder_.put(std::to_string(i), content_of(i, 1 + i % 7 * 50'000)));
   Recorder recorder;
-  const auto reader = made(recorder, 32);
+  const auto reader = new_reader(recorder, 32);
   reader->set_depth(-5);
   std::deque<OwnedRequest> requests;
   for (std::uint64_t i = 0; i < 100; ++i) reader->submit(requests.emplace_back(images[i], i).request);
@@ -316,7 +113,7 @@ TEST_P(ReaderTest, ClosingCompletesEveryRequestExactlyOnce) {
     Recorder recorder;
     std::deque<OwnedRequest> requests;
     {
-      const auto reader = made(recorder, 2);
+      const auto reader = new_reader(recorder, 2);
       for (std::uint64_t i = 0; i < 200; ++i) reader->submit(requests.emplace_back(path, i).request);
     }
     std::vector<int> seen(200);
@@ -334,7 +131,7 @@ TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
   std::vector<std::string> images;
   for (std::uint64_t i = 0; i < 16; ++i) images.push_back(folder_.put(std::to_string(i), content_of(i, 40'000)));
   Recorder recorder;
-  const auto reader = made(recorder, 8);
+  const auto reader = new_reader(recorder, 8);
   std::deque<OwnedRequest> requests;
   for (std::uint64_t i = 0; i < 16; ++i) {
     const std::initializer_list<Location> parts{located(images[i]), located(images[i])};
@@ -398,7 +195,7 @@ TEST_P(ReaderTest, DepthMayChangeAtAnyMomentWhileManyThreadsSubmit) {
     images.push_back(folder_.put(std::to_string(i), contents.back()));
   }
   Cycle cycle(images, contents, kGoal);
-  const auto reader = made(cycle, 3);
+  const auto reader = new_reader(cycle, 3);
   cycle.start(*reader);
   std::deque<OwnedRequest> requests;
   for (std::uint64_t i = 0; i < kRequests; ++i) requests.emplace_back(images[i % 64], kRequests);

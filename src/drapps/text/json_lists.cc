@@ -111,16 +111,16 @@ std::optional<JsonLists> read_json_lists(std::string_view json) {
   if (parser.iterate(padded).get(document) || document.get_object().get(file)) return std::nullopt;
   JsonLists lists;
   lists.scan.texts.reserve(json.size());
-  bool found = false;
+  bool has_model = false;
   for (auto field : file) {
     std::string_view name;
     if (field.unescaped_key().get(name)) return std::nullopt;
     if (name != "model") continue;
     ondemand::object model;
-    if (found || field.value().get_object().get(model) || !read_model(model, lists)) return std::nullopt;
-    found = true;
+    if (has_model || field.value().get_object().get(model) || !read_model(model, lists)) return std::nullopt;
+    has_model = true;
   }
-  if (!found) return std::nullopt;
+  if (!has_model) return std::nullopt;
   const auto in_json = [&](std::string_view at) {
     return json.substr(static_cast<std::size_t>(at.data() - padded.data()), at.size());
   };

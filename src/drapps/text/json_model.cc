@@ -17,9 +17,9 @@ namespace drapps::text {
 namespace {
 
 bool absent_or_empty(const Json& model, const char* name) {
-  const auto found = model.find(name);
-  if (found == model.end() || found->is_null()) return true;
-  return found->is_string() ? found->get_ref<const std::string&>().empty() : *found == 0.0;
+  const auto value = model.find(name);
+  if (value == model.end() || value->is_null()) return true;
+  return value->is_string() ? value->get_ref<const std::string&>().empty() : *value == 0.0;
 }
 
 // Tables of large vocabularies are larger than caches: what is looked up is fetched so many tokens or merges ahead.

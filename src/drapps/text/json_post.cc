@@ -34,10 +34,10 @@ Result<std::vector<TokenId>> ids_of_special(const Json& post, const Json& piece)
 
 /// The type of the tokens of a piece.
 std::optional<std::int32_t> type_id(const Json& piece) {
-  const auto found = piece.find("type_id");
-  if (found == piece.end()) return 0;
-  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > 0x7FFFFFFF) return std::nullopt;
-  return found->get<std::int32_t>();
+  const auto type = piece.find("type_id");
+  if (type == piece.end()) return 0;
+  if (!type->is_number_unsigned() || type->get<std::uint64_t>() > 0x7FFFFFFF) return std::nullopt;
+  return type->get<std::int32_t>();
 }
 
 Result<Template> read_pieces(const Json& post, const char* name) {

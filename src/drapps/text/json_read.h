@@ -10,20 +10,20 @@ using Json = nlohmann::json;
 
 /// Whether a member of `object` is true.
 inline bool is_true(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && *found == true;
+  const auto member = object.find(name);
+  return member != object.end() && *member == true;
 }
 
 inline bool is_unset(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null();
+  const auto member = object.find(name);
+  return member == object.end() || member->is_null();
 }
 
 /// Whether a member of `object` is this, or absent and this by default.
 template <class T>
 bool has(const Json& object, const char* name, const T& value, bool by_default) {
-  const auto found = object.find(name);
-  return found == object.end() ? by_default : *found == value;
+  const auto member = object.find(name);
+  return member == object.end() ? by_default : *member == value;
 }
 
 /// What `part` says its type is, for messages.

@@ -68,9 +68,9 @@ bool append_places(std::string_view text, std::span<const TokenId> ids, std::spa
     seen += characters(bytes);
     places.ends.push_back(seen);
     if (spaces) {
-      const Spaces found = added ? spaces_of_text(token) : spaces_of_bytes(token);
-      places.leading.push_back(found.leading);
-      places.trailing.push_back(found.trailing);
+      const Spaces blanks = added ? spaces_of_text(token) : spaces_of_bytes(token);
+      places.leading.push_back(blanks.leading);
+      places.trailing.push_back(blanks.trailing);
     }
     at += token.size();
     if (added) ++mark;

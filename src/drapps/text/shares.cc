@@ -21,17 +21,17 @@ void append_to(std::vector<T>& out, std::vector<T>& more) {
   more.clear();
 }
 
-void join(Tokenizer::Encoded& all, Tokenizer::Encoded& made) {
-  const std::size_t size = made.ids.size();
+void join(Tokenizer::Encoded& all, Tokenizer::Encoded& output) {
+  const std::size_t size = output.ids.size();
   const auto before = static_cast<std::int64_t>(all.ids.size());
-  all.ids.written_to(std::copy_n(made.ids.data(), size, all.ids.reserve(size)));
-  made.ids.written_to(made.ids.data());
-  for (const std::int64_t end : made.offsets) all.offsets.push_back(before + end);
-  made.offsets.clear();
-  append_to(all.places.begins, made.places.begins);
-  append_to(all.places.ends, made.places.ends);
-  append_to(all.places.leading, made.places.leading);
-  append_to(all.places.trailing, made.places.trailing);
+  all.ids.written_to(std::copy_n(output.ids.data(), size, all.ids.reserve(size)));
+  output.ids.written_to(output.ids.data());
+  for (const std::int64_t end : output.offsets) all.offsets.push_back(before + end);
+  output.offsets.clear();
+  append_to(all.places.begins, output.places.begins);
+  append_to(all.places.ends, output.places.ends);
+  append_to(all.places.leading, output.places.leading);
+  append_to(all.places.trailing, output.places.trailing);
 }
 
 }  // namespace
@@ -60,13 +60,13 @@ JoinedShares::JoinedShares(const std::vector<std::string_view>& texts, std::size
   all_.offsets.push_back(0);
 }
 
-void JoinedShares::add(std::size_t share, Tokenizer::Encoded& made) {
+void JoinedShares::add(std::size_t share, Tokenizer::Encoded& output) {
   const std::scoped_lock lock(mutex_);
   if (share != next_) {
-    waiting_[share] = std::exchange(made, {});
+    waiting_[share] = std::exchange(output, {});
     return;
   }
-  join(all_, made);
+  join(all_, output);
   for (++next_; next_ < waiting_.size() && waiting_[next_]; ++next_) {
     join(all_, *waiting_[next_]);
     waiting_[next_].reset();

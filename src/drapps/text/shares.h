@@ -24,9 +24,9 @@ class JoinedShares {
  public:
   JoinedShares(const std::vector<std::string_view>& texts, std::size_t shares);
 
-  /// Takes what a share has become; `made` is empty then, with its memory for the next one. Called once for each share,
-  /// by any thread. Throws std::bad_alloc.
-  void add(std::size_t share, Tokenizer::Encoded& made);
+  /// Takes what a share has become; `output` is empty then, with its memory for the next one. Called once for each
+  /// share, by any thread. Throws std::bad_alloc.
+  void add(std::size_t share, Tokenizer::Encoded& output);
 
   /// All of it, once every share was added.
   Tokenizer::Encoded take() && { return std::move(all_); }

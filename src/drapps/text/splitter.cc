@@ -44,14 +44,14 @@ std::optional<Splitter::StringMatch> Splitter::find(std::string_view text, std::
       at = static_cast<std::size_t>(static_cast<const char*>(next) - text.data());
     }
     std::uint32_t node = first_[static_cast<std::uint8_t>(text[at])];
-    std::optional<StringMatch> found;
+    std::optional<StringMatch> match;
     for (std::size_t end = at + 1; node != kNothing; ++end) {
       const std::uint32_t string = nodes_[node].string;
-      if (string != kNothing && (wanted == nullptr || (*wanted)[string])) found = StringMatch{at, end, string};
+      if (string != kNothing && (wanted == nullptr || (*wanted)[string])) match = StringMatch{at, end, string};
       if (end == text.size()) break;
       node = child_of(node, static_cast<std::uint8_t>(text[end]));
     }
-    if (found) return found;
+    if (match) return match;
   }
   return std::nullopt;
 }

@@ -7,11 +7,11 @@ namespace {
 
 TEST(Splitter, FindsTheLeftmostAndLongest) {
   const Splitter splitter({"<|a|>", "<|ab|>", "<|a", "xy"});
-  const auto found = splitter.find("1 <|a|> <|ab|> xy", 0, nullptr);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->begin, 2u);
-  EXPECT_EQ(found->end, 7u);
-  EXPECT_EQ(found->string, 0u);
+  const auto match = splitter.find("1 <|a|> <|ab|> xy", 0, nullptr);
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->begin, 2u);
+  EXPECT_EQ(match->end, 7u);
+  EXPECT_EQ(match->string, 0u);
   EXPECT_EQ(splitter.find("1 <|a|> <|ab|> xy", 7, nullptr)->string, 1u);
   EXPECT_EQ(splitter.find("<|ab|", 0, nullptr)->string, 2u);
   EXPECT_EQ(splitter.find("xxy", 0, nullptr)->begin, 1u);

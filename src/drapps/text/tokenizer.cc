@@ -127,10 +127,10 @@ void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>
                       std::string_view text, const Rest& rest) const {
   std::size_t done = 0;  // text up to here has its ids
   std::size_t from = 0;
-  while (const auto found = splitter.find(text, from, work.options.added)) {
-    const AddedToken& token = parts_.added[tokens[found->string]];
-    std::size_t begin = found->begin;
-    std::size_t end = found->end;
+  while (const auto match = splitter.find(text, from, work.options.added)) {
+    const AddedToken& token = parts_.added[tokens[match->string]];
+    std::size_t begin = match->begin;
+    std::size_t end = match->end;
     from = end;
     if (token.lstrip && begin > done) begin = done + spaces_at_end(text.substr(done, begin - done));
     if (token.rstrip) end += spaces_at_start(text.substr(end));
@@ -216,7 +216,7 @@ Result<Tokenizer::Encoded> Tokenizer::encode_shares(Encoders& encoders, const st
   /// What a thread works with from one share to the next.
   struct ShareWorker {
     std::unique_ptr<Encoder> encoder;
-    Encoded made;
+    Encoded output;
     std::thread::id of;
   };
   std::vector<ShareWorker> idle;
@@ -236,8 +236,8 @@ Result<Tokenizer::Encoded> Tokenizer::encode_shares(Encoders& encoders, const st
     mine.of = std::this_thread::get_id();
     const Share of{texts, begins[share], begins[share + 1]};
     statuses[share] = catching([&] {
-      Status encoded = encode_share(*mine.encoder, of, options, mine.made);
-      if (encoded.ok()) joined.add(share, mine.made);
+      Status encoded = encode_share(*mine.encoder, of, options, mine.output);
+      if (encoded.ok()) joined.add(share, mine.output);
       return encoded;
     });
     lock.lock();

@@ -116,11 +116,11 @@ TEST(TokenizerJson, SaysWhatIsDamaged) {
       {R"("content": "<s>")", R"("contents": "<s>")", "added token without content"},
       {R"("ids": [6])", R"("ids": [-6])", "id -6"},
   };
-  for (const auto& [part, by, said] : changes) {
+  for (const auto& [part, by, message] : changes) {
     const auto parts = parse_tokenizer_json(file_with(part, by));
     ASSERT_FALSE(parts.ok()) << by;
     EXPECT_EQ(parts.error().code, ErrorCode::kCorrupt) << by;
-    EXPECT_THAT(parts.error().message, HasSubstr(said));
+    EXPECT_THAT(parts.error().message, HasSubstr(message));
   }
   const std::string whole = file_with();
   for (std::size_t size = 0; size < whole.size(); size += 7) {

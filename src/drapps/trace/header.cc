@@ -29,16 +29,16 @@ Error no_header(std::string_view what) {
 }
 
 bool read_text(const json& from, const char* key, std::string& into) {
-  const auto found = from.find(key);
-  if (found == from.end() || !found->is_string()) return false;
-  into = found->get<std::string>();
+  const auto value = from.find(key);
+  if (value == from.end() || !value->is_string()) return false;
+  into = value->get<std::string>();
   return true;
 }
 
 bool read_names(const json& from, const char* key, std::size_t most, std::vector<std::string>& into) {
-  const auto found = from.find(key);
-  if (found == from.end() || !found->is_array() || found->size() > most) return false;
-  for (const json& name : *found) {
+  const auto names = from.find(key);
+  if (names == from.end() || !names->is_array() || names->size() > most) return false;
+  for (const json& name : *names) {
     if (!name.is_string()) return false;
     into.push_back(name.get<std::string>());
   }
@@ -46,16 +46,16 @@ bool read_names(const json& from, const char* key, std::size_t most, std::vector
 }
 
 bool read_time(const json& from, const char* key, std::uint64_t& into) {
-  const auto found = from.find(key);
-  if (found == from.end() || !found->is_number_unsigned()) return false;
-  into = found->get<std::uint64_t>();
+  const auto number = from.find(key);
+  if (number == from.end() || !number->is_number_unsigned()) return false;
+  into = number->get<std::uint64_t>();
   return true;
 }
 
 bool read_fields(const json& from, std::vector<TraceField>& into) {
-  const auto found = from.find("fields");
-  if (found == from.end() || !found->is_array() || found->size() > kMostFields) return false;
-  for (const json& one : *found) {
+  const auto list = from.find("fields");
+  if (list == from.end() || !list->is_array() || list->size() > kMostFields) return false;
+  for (const json& one : *list) {
     TraceField field;
     std::string kind, coded;
     if (!one.is_object() || !read_text(one, "name", field.name) || !read_text(one, "unit", field.unit) ||

@@ -39,15 +39,15 @@ Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::string& path) 
     error.path = path;
     return error;
   }
-  auto made = of([file](std::span<std::uint8_t> into) -> Result<std::size_t> {
+  auto reader = of([file](std::span<std::uint8_t> into) -> Result<std::size_t> {
     for (;;) {
       const ssize_t got = ::read(file->get(), into.data(), into.size());
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno != EINTR) return of_system(errno);
     }
   });
-  if (!made.ok()) made.error().path = path;
-  return made;
+  if (!reader.ok()) reader.error().path = path;
+  return reader;
 }
 
 Result<std::unique_ptr<TraceReader>> TraceReader::of(Input input) {

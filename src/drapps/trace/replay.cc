@@ -148,8 +148,8 @@ Status Replayer::decide(const DecisionRead& read) {
 }
 
 Status check_schema(const TraceHeader& header) {
-  static const NeverDestroyed<const TraceHeader> made(this_header(0, 0));
-  const TraceHeader& here = *made;
+  static const NeverDestroyed<const TraceHeader> own_header(this_header(0, 0));
+  const TraceHeader& here = *own_header;
   const bool same_lists = header.fields.size() == here.fields.size() && header.knobs == here.knobs &&
                           header.lanes == here.lanes && header.holds == here.holds;
   if (header.schema == here.schema && header.schema_text == here.schema_text && same_lists) return ok_status();

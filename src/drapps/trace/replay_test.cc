@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::unique_ptr<const Policy> made(const std::string& name) {
+std::unique_ptr<const Policy> policy_named(const std::string& name) {
   register_test_policies();
   return *make_policy({.name = name});
 }
@@ -33,7 +33,7 @@ struct ReplayOf : testing::TestWithParam<std::string> {};
 TEST_P(ReplayOf, EveryDecisionComesOutAgainFromTheMiddleOfARunOn) {
   const TemporaryFolder folder;
   const std::string config = "\"" + GetParam() + "\"";
-  RecordedRun run(made(GetParam()), config);
+  RecordedRun run(policy_named(GetParam()), config);
   for (int i = 0; i < 120; ++i) run.step();
   auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
@@ -41,8 +41,8 @@ TEST_P(ReplayOf, EveryDecisionComesOutAgainFromTheMiddleOfARunOn) {
   for (int i = 0; i < 400; ++i) {
     if (i % 50 == 10) run.plant.limits[KnobId::kWorkers].high = 3 + i % 6;
     if (i == 130) run.plant.limits.cpus = 3.25;
-    if (i == 200) run.swap(made("random"), "\"random\"");
-    if (i == 250) run.swap(made(GetParam()), config);
+    if (i == 200) run.swap(policy_named("random"), "\"random\"");
+    if (i == 250) run.swap(policy_named(GetParam()), config);
     if (i == 300) run.plant.seen.consumer.step.count = 3;  // ran backwards
     const Decision decision = run.step(/*missing=*/i % 90 == 60, 2, i % 70 == 65 ? 3'000'000'000 : 1'000'000);
     moved += decision.applied != decision.before ? 1 : 0;
@@ -57,7 +57,7 @@ TEST_P(ReplayOf, EveryDecisionComesOutAgainFromTheMiddleOfARunOn) {
 
 TEST(TraceReplay, DecisionsAboutWorkerProcessesComeOutAgain) {
   const TemporaryFolder folder;
-  RecordedRun run(made("trials"), "\"trials\"");
+  RecordedRun run(policy_named("trials"), "\"trials\"");
   run.plant.use_processes();
   for (int i = 0; i < 7; ++i) run.step();  // amid a trial
   auto writer = *TraceWriter::open(folder.file(), "{}");
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, ReplayOf, testing::Values("initial", "hill_cl
 TEST(TraceReplay, TellsTheFirstDifference) {
   const TemporaryFolder folder;
   // Recorded as one policy, decided by another.
-  RecordedRun run(made("random"), "\"initial\"");
+  RecordedRun run(policy_named("random"), "\"initial\"");
   auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   for (int i = 0; i < 20; ++i) run.step();
@@ -95,7 +95,7 @@ TEST(TraceReplay, TellsTheFirstDifference) {
 
 TEST(TraceReplay, APolicyThatIsNotKnownHereIsRefused) {
   const TemporaryFolder folder;
-  RecordedRun run(made("random"), "\"of_another_house\"");
+  RecordedRun run(policy_named("random"), "\"of_another_house\"");
   auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   ASSERT_TRUE(writer->close().ok());
@@ -121,7 +121,7 @@ std::string with_header(const std::string& bytes, const std::string& from, const
 
 TEST(TraceReplay, AnotherSchemaIsRefusedInASentenceAndReadAllTheSame) {
   const TemporaryFolder folder;
-  RecordedRun run(made("random"), "\"random\"");
+  RecordedRun run(policy_named("random"), "\"random\"");
   auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   run.step();
@@ -142,7 +142,7 @@ TEST(TraceReplay, AnotherSchemaIsRefusedInASentenceAndReadAllTheSame) {
 }
 
 TEST(TraceReplay, AMemoryThatNoPolicyHasIsRefused) {
-  RecordedRun run(made("hill_climb"), "\"hill_climb\"");
+  RecordedRun run(policy_named("hill_climb"), "\"hill_climb\"");
   for (int i = 0; i < 100; ++i) run.step();
   DeciderState state = run.decider.save();
   Decider other(std::make_unique<HillClimb>(), run.plant.limits);

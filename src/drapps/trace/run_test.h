@@ -72,7 +72,7 @@ class SimulatedRun {
     grow(seen.storage.at_once, 300, 20'000);
     grow(seen.storage.waited, 300, 5'000'000);
     if (seen.settings[KnobId::kProcesses] > 0) {
-      seen.processes.made += 60 * seen.settings[KnobId::kProcesses];
+      seen.processes.output += 60 * seen.settings[KnobId::kProcesses];
       seen.processes.demand_ns += 200'000'000u * seen.settings[KnobId::kProcesses];
       seen.processes.idle_cores_ns += 2'000'000'000;
       seen.consumer.stall.sum += 200'000'000;
@@ -216,11 +216,11 @@ inline std::vector<Entry> entries_of(TraceReader& reader) {
 
 template <class T>
 std::vector<T> all_of_kind(const std::vector<Entry>& entries) {
-  std::vector<T> found;
+  std::vector<T> matches;
   for (const Entry& entry : entries) {
-    if (const auto* one = std::get_if<T>(&entry)) found.push_back(*one);
+    if (const auto* one = std::get_if<T>(&entry)) matches.push_back(*one);
   }
-  return found;
+  return matches;
 }
 
 }  // namespace drapps::trace

@@ -237,7 +237,7 @@ TEST(TraceSize, ADecisionWithoutSamplesIsShortWhateverChanged) {
     seen.finished = i % 2 == 0;
     seen.processes = {.starting = i % 7,
                       .leaving = i % 5,
-                      .made = 1000u * i,
+                      .output = 1000u * i,
                       .demand_ns = 300'000'000u * i,
                       .idle_cores_ns = 400'000'000u * i,
                       .idle = 3u * i};

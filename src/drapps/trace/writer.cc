@@ -55,9 +55,9 @@ Result<std::shared_ptr<TraceWriter>> TraceWriter::open(const std::string& path, 
     }
     return error;
   }
-  auto made = on(std::move(file), path, about);
-  if (!made.ok()) ::unlink(path.c_str());  // holds nothing
-  return made;
+  auto writer = on(std::move(file), path, about);
+  if (!writer.ok()) ::unlink(path.c_str());  // holds nothing
+  return writer;
 }
 
 Result<std::shared_ptr<TraceWriter>> TraceWriter::on(UniqueHandle file, std::string path, std::string_view about) {
@@ -177,9 +177,9 @@ Status TraceWriter::write_out(bool last) noexcept {
   const std::lock_guard lock(mutex_);
   if (!written.ok()) fail(std::move(written).error());
   if (!failure_) return ok_status();
-  Error told = *std::move(failure_);
+  Error error = *std::move(failure_);
   failure_.reset();
-  return told;
+  return error;
 }
 
 Status TraceWriter::put_beside(const std::vector<std::vector<std::byte>>& weights) const noexcept {
@@ -210,7 +210,7 @@ Status TraceWriter::append(Bytes& block) noexcept {
 void TraceWriter::fail(Error error) noexcept {
   ended_ = true;
   gathered_ = {};
-  if (const Status said = catching([&] { warning_ = "the recording has ended: " + error.to_string(); }); !said.ok()) {
+  if (const Status trial = catching([&] { warning_ = "the recording has ended: " + error.to_string(); }); !trial.ok()) {
     warning_.clear();
   }
   failure_ = std::move(error);

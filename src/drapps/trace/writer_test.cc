@@ -36,11 +36,11 @@ TEST(TraceWriter, AFullDiskEndsTheRecordingWithOneErrorAndOneWarning) {
   ASSERT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
   UniqueHandle from(ends[0]);
   const auto ignored = signal(SIGPIPE, SIG_IGN);
-  auto made = TraceWriter::on(UniqueHandle(ends[1]), "a/path", "{}");
-  ASSERT_TRUE(made.ok());
-  TraceWriter& writer = **made;
+  auto result = TraceWriter::on(UniqueHandle(ends[1]), "a/path", "{}");
+  ASSERT_TRUE(result.ok());
+  TraceWriter& writer = **result;
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
-  run.record(*made);
+  run.record(*result);
   from.reset();
   run.step();
   const Status failed = writer.flush(monotonic_ns() + 2'000'000'000);

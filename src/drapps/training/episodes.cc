@@ -89,7 +89,7 @@ struct RatedSettings {
   double rate = 0;
 };
 
-/// Calls visit(found) with each value of a knob, from the lowest on, until it returns true.
+/// Calls visit(tried) with each value of a knob, from the lowest on, until it returns true.
 template <class Visit>
 void each_value(const sim::World& world, const Limits& limits, KnobId id, const Settings& settings,
                 const Visit& visit) {
@@ -134,18 +134,18 @@ Settings search_settings(const sim::World& world, const Settings& begin, std::sp
   }
   RatedSettings best{begin, -1};
   for (const Settings& from : begins) {
-    RatedSettings found{from, held_rate(world, from)};
+    RatedSettings local_best{from, held_rate(world, from)};
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
-      const Settings before = found.settings;
+      const Settings before = local_best.settings;
       for (const KnobId id : knobs) {
-        each_value(world, limits, id, Settings(found.settings), [&](const RatedSettings& tried) {
-          if (tried.rate > found.rate * kFaster) found = tried;
+        each_value(world, limits, id, Settings(local_best.settings), [&](const RatedSettings& tried) {
+          if (tried.rate > local_best.rate * kFaster) local_best = tried;
           return false;
         });
       }
-      if (found.settings == before) break;
+      if (local_best.settings == before) break;
     }
-    if (found.rate > best.rate) best = found;
+    if (local_best.rate > best.rate) best = local_best;
   }
   // Of values that are as good the least is taken.
   for (const KnobId id : knobs) {

@@ -129,13 +129,13 @@ Result<Recorded> steps_of(const std::vector<std::vector<Point>>& runs, const Lea
                           const Reward& reward) {
   auto network = network_of(shape);
   if (!network.ok()) return std::move(network).error();
-  Recorded made{.shape = shape, .steps = {}};
-  for (const NamedKnob& knob : shape.knobs) made.support.push_back({.name = knob.name});
-  Steps steps(*network, reward, made);
+  Recorded record{.shape = shape, .steps = {}};
+  for (const NamedKnob& knob : shape.knobs) record.support.push_back({.name = knob.name});
+  Steps steps(*network, reward, record);
   for (const auto& points : runs) steps.add(points);
-  made.runs = runs.size();
-  for (KnobSupport& each : made.support) each.learnt = each.downs + each.ups > 0;
-  return made;
+  record.runs = runs.size();
+  for (KnobSupport& each : record.support) each.learnt = each.downs + each.ups > 0;
+  return record;
 }
 
 template <class Number>
@@ -168,13 +168,13 @@ Result<Recorded> read_recorded(const std::vector<std::string>& files, const Lear
         "no knob moves in the recorded runs, so there is nothing to learn from them: record runs with "
         "policy=\"explore\"");
   }
-  auto made = steps_of(runs, moved, reward);
-  if (!made.ok()) return made;
-  made->support = std::move(all->support);
-  std::string kept(bytes_of(made->steps.inputs));
-  kept.append(bytes_of(made->steps.actions)).append(bytes_of(made->steps.rewards));
-  made->hash = hash_of(kept);
-  return made;
+  auto result = steps_of(runs, moved, reward);
+  if (!result.ok()) return result;
+  result->support = std::move(all->support);
+  std::string kept(bytes_of(result->steps.inputs));
+  kept.append(bytes_of(result->steps.actions)).append(bytes_of(result->steps.rewards));
+  result->hash = hash_of(kept);
+  return result;
 }
 
 }  // namespace drapps::training

@@ -74,9 +74,9 @@ Status read_reward(const json& json_of, Reward& reward) {
   const json& learner = json_of.contains("learner") ? json_of["learner"] : json();
   const bool published = learner.is_string() && published_shape(learner.get_ref<const std::string&>()).has_value();
   const json named = json_of.contains("reward") ? json_of["reward"] : published ? learner : json("own");
-  const auto found = named.is_string() ? reward_named(named.get_ref<const std::string&>()) : std::nullopt;
-  if (!found) return invalid("reward of a training must be own, paper-a, paper-b or paper-c");
-  reward = *found;
+  const auto choice = named.is_string() ? reward_named(named.get_ref<const std::string&>()) : std::nullopt;
+  if (!choice) return invalid("reward of a training must be own, paper-a, paper-b or paper-c");
+  reward = *choice;
   if (!json_of.contains("reward_weights")) return ok_status();
   const json& weights = json_of["reward_weights"];
   const bool numbers = weights.is_array() && weights.size() <= reward.weights.size() &&
@@ -235,12 +235,12 @@ Result<TrainingOptions> training_options_from_json(const json& from) {
 }
 
 json training_options_to_json(const TrainingOptions& options) {
-  json made{{"learner", learner_name(options)},
+  json root{{"learner", learner_name(options)},
             {"reward", name_of(options.plant.reward.kind)},
             {"reward_weights", options.plant.reward.weights}};
-  each_number(options, [&](const char* name, const auto& value, double, double) { made[name] = value; });
-  if (options.episodes.world) made["world"] = sim::world_to_json(*options.episodes.world);
-  return made;
+  each_number(options, [&](const char* name, const auto& value, double, double) { root[name] = value; });
+  if (options.episodes.world) root["world"] = sim::world_to_json(*options.episodes.world);
+  return root;
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::begun(const TrainingOptions& options, const std::vector<std::string>& runs) {
@@ -286,19 +286,19 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
   }
   course_ = std::make_shared<Course>(Course{make_episodes(options_.episodes, searched_knobs())});
   const auto make = [&] { return std::make_unique<PlantEnvironment>(course_, network, options_.plant); };
-  std::unique_ptr<rl::Training> made;
+  std::unique_ptr<rl::Training> learner;
   if (options_.kind == LearnerKind::kSac) {
-    made = std::make_unique<rl::SacLearner>(options_.sac, make);
+    learner = std::make_unique<rl::SacLearner>(options_.sac, make);
   } else {
-    made = std::make_unique<rl::Learner>(options_.learner, make);
+    learner = std::make_unique<rl::Learner>(options_.learner, make);
   }
-  const std::span<float> biases = made->actor().parameters().last(network->moves.heads().outputs());
+  const std::span<float> biases = learner->actor().parameters().last(network->moves.heads().outputs());
   std::size_t at = 0;
   for (std::size_t i = 0; i < shape_.knobs.size(); ++i) {
     if (shape_.knobs[i].move == KnobMove::kNotch) biases[at + LearnedMoves::kStay] = static_cast<float>(kStayBias);
     at += network->moves.heads().all()[i].outputs();
   }
-  return made;
+  return learner;
 }
 
 const rl::Progress& Trainer::go_on() {
@@ -372,9 +372,9 @@ Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t>
     }
   }
   if (!take(left, number) || number > left.size() / sizeof(rl::Progress)) return no_checkpoint();
-  auto made = begun(*options, runs);
-  if (!made.ok()) return made;
-  const std::unique_ptr<Trainer>& trainer = *made;
+  auto result = begun(*options, runs);
+  if (!result.ok()) return result;
+  const std::unique_ptr<Trainer>& trainer = *result;
   if (const auto& recorded = trainer->recorded_; recorded && recorded->hash != learnt_from) {
     return invalid("this checkpoint is of a training from other recorded runs: take those, or another folder");
   }
@@ -382,7 +382,7 @@ Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t>
   trainer->curve_.resize(number);
   for (rl::Progress& each : trainer->curve_) take(left, each);
   DRAPPS_RETURN_IF_ERROR(trainer->learner_->restore(left));
-  return made;
+  return result;
 }
 
 }  // namespace drapps::training

@@ -210,8 +210,8 @@ TEST(Trainer, SoftActorCriticLearnsTheSharesOfPublishedDesigns) {
 TEST(Trainer, ADamagedCheckpointIsRefused) {
   std::vector<std::uint8_t> saved = small_trainer()->save();
   const auto refused = [](std::span<const std::uint8_t> bytes) {
-    const auto made = Trainer::restored(bytes);
-    return made.ok() ? "made" : made.error().message;
+    const auto trainer = Trainer::restored(bytes);
+    return trainer.ok() ? "made" : trainer.error().message;
   };
   EXPECT_THAT(refused({}), HasSubstr("no checkpoint of a training"));
   EXPECT_THAT(refused(std::span(saved).first(saved.size() / 2)), HasSubstr("no checkpoint of a training"));
@@ -243,9 +243,9 @@ std::unique_ptr<Policy> policy_of_less(bool judge) {
   rl::Mlp<float> actor = network_of(shape)->actor;
   const std::span<float> biases = actor.parameters().last(actor.outputs());
   for (std::size_t i = LearnedMoves::kDown; i < biases.size(); i += LearnedMoves::kChoices) biases[i] = 1;
-  auto made = make_policy({.name = "ppo", .judge = judge, .weights = weights_to_bytes(shape, actor.parameters())});
-  EXPECT_TRUE(made.ok());
-  return *std::move(made);
+  auto policy = make_policy({.name = "ppo", .judge = judge, .weights = weights_to_bytes(shape, actor.parameters())});
+  EXPECT_TRUE(policy.ok());
+  return *std::move(policy);
 }
 
 TEST(LearnedPolicy, ThatMakesALoaderSlowIsThrownOutByTheJudge) {

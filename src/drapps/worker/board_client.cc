@@ -193,10 +193,10 @@ bool BoardClient::begin(std::uint64_t ticket, std::uint32_t piece) {
 bool BoardClient::finish(std::uint64_t ticket, std::uint32_t piece) noexcept {
   TaskEntry& task = memory()->task(ticket);
   if (!runs(task, ticket, piece)) return false;
-  const std::uint64_t made = Word{.ticket = ticket, .process = number_, .state = kPieceLocal}.bits();
+  const std::uint64_t word = Word{.ticket = ticket, .process = number_, .state = kPieceLocal}.bits();
   progress_.end_sample();
   book_work(task);
-  task.piece[piece].store(made, std::memory_order_release);
+  task.piece[piece].store(word, std::memory_order_release);
   return true;
 }
 

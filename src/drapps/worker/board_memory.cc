@@ -36,20 +36,20 @@ bool possible(const BoardGeometry& geometry) {
 
 }  // namespace
 
-BoardMemory::BoardMemory(Mapping books, SharedFile file, const BoardGeometry& geometry, bool made)
+BoardMemory::BoardMemory(Mapping books, SharedFile file, const BoardGeometry& geometry, bool creator)
     : BlockRegions(std::move(books), std::move(file),
                    {.books_offset = geometry.regions_offset,
                     .data_offset = geometry.data_offset,
                     .region_bytes = geometry.region_bytes,
                     .regions = geometry.max_processes + 1}),
-      made_(made),
+      creator_(creator),
       max_processes_(geometry.max_processes),
       max_tasks_(geometry.max_tasks),
       processes_(reinterpret_cast<ProcessEntry*>(this->books().data() + geometry.processes_offset)),
       tasks_(reinterpret_cast<TaskEntry*>(this->books().data() + geometry.tasks_offset)) {}
 
 BoardMemory::~BoardMemory() {
-  if (!made_ || !mine()) return;
+  if (!creator_ || !mine()) return;
   for (std::uint32_t number = 0; number < max_processes_; ++number) {
     const std::uint32_t life = process(number).life.load();
     if (life != kProcessFree && life != kProcessReaped) return;

@@ -42,11 +42,11 @@ class BoardMemory final : public BlockRegions {
   std::uint64_t resident() const noexcept { return file().resident(); }
 
  private:
-  BoardMemory(Mapping books, SharedFile file, const BoardGeometry& geometry, bool made);
+  BoardMemory(Mapping books, SharedFile file, const BoardGeometry& geometry, bool creator);
 
   void punch_all_but_results(std::uint32_t region) const;
 
-  const bool made_;  // not attached to
+  const bool creator_;  // not attached to
   const std::uint32_t max_processes_;
   const std::uint32_t max_tasks_;
   ProcessEntry* const processes_;

@@ -206,7 +206,7 @@ ProcessStatus Board::status(std::uint32_t number) const {
 }
 
 std::vector<Slow> Board::slowest() const {
-  std::vector<Slow> found;
+  std::vector<Slow> samples;
   for (std::uint32_t number = 0; number < memory()->max_processes(); ++number) {
     const ProcessEntry& process = memory()->process(number);
     if (process.life.load() != kProcessAttached) continue;
@@ -214,11 +214,11 @@ std::vector<Slow> Board::slowest() const {
       const std::uint64_t ns = slow.ns.load(std::memory_order_acquire);
       const std::uint64_t position = slow.position.load(std::memory_order_acquire);
       // Written in between: it is in the next report.
-      if (ns != 0 && slow.ns.load(std::memory_order_relaxed) == ns) found.push_back({seconds(ns), position});
+      if (ns != 0 && slow.ns.load(std::memory_order_relaxed) == ns) samples.push_back({seconds(ns), position});
     }
   }
-  std::ranges::sort(found, std::greater(), &Slow::seconds);
-  return found;
+  std::ranges::sort(samples, std::greater(), &Slow::seconds);
+  return samples;
 }
 
 std::uint64_t Board::bytes_in_use() {

@@ -23,9 +23,9 @@ constexpr milliseconds kAtOnce{0};
 }
 
 Places places(const std::vector<Lost>& lost) {
-  Places found;
-  for (const Lost& one : lost) found.emplace_back(one.ticket, one.piece);
-  return found;
+  Places pairs;
+  for (const Lost& one : lost) pairs.emplace_back(one.ticket, one.piece);
+  return pairs;
 }
 
 /// Waits until `condition` holds; a process may take a while to get there.

@@ -44,9 +44,9 @@ TEST_F(ProcessTimesTest, ActivitiesSumToTheTimeSinceTheProcessAttached) {
   }
   const std::uint64_t asked = monotonic_ns();
   const ProcessTimes under_way = times();
-  const std::uint64_t told = monotonic_ns();
+  const std::uint64_t arrival = monotonic_ns();
   EXPECT_GE(under_way.wall_ns(), asked - after);
-  EXPECT_LE(under_way.wall_ns(), told - before);
+  EXPECT_LE(under_way.wall_ns(), arrival - before);
   EXPECT_GE(under_way[Activity::kStarting], 20'000'000u);
   EXPECT_GE(under_way[Activity::kIdle], 20'000'000u);
   EXPECT_GE(under_way[Activity::kSample], 20'000'000u);
@@ -67,7 +67,7 @@ TEST_F(ProcessTimesTest, NothingMovesBackwardsWhileProcessesWork) {
   const Child one = child();
   const Child two = child();
   ProcessTimes before[2];
-  std::uint64_t made = 0;
+  std::uint64_t tasks = 0;
   for (std::uint64_t ticket = 0; ticket < 300; ++ticket) {
     const std::uint64_t published = publish(*board_, ticket, {.pieces = 3});
     while (!board_->wait(published, 1ms)) {
@@ -78,12 +78,12 @@ TEST_F(ProcessTimesTest, NothingMovesBackwardsWhileProcessesWork) {
       expect_later(before[number], after);
       before[number] = after;
     }
-    ++made;
+    ++tasks;
   }
   const PythonLane& lane = board_->python_lane();
-  EXPECT_EQ(lane.queue_length.counts().count, made);
-  EXPECT_EQ(lane.wait.counts().count, made);
-  EXPECT_EQ(lane.service_wall.counts().count, made);
+  EXPECT_EQ(lane.queue_length.counts().count, tasks);
+  EXPECT_EQ(lane.wait.counts().count, tasks);
+  EXPECT_EQ(lane.service_wall.counts().count, tasks);
   board_->stop();
   EXPECT_EQ(one.wait(), 0);
   EXPECT_EQ(two.wait(), 0);

@@ -20,6 +20,7 @@ namespace drapps::worker_testing {
 
 using std::chrono::milliseconds;
 
+inline constexpr milliseconds kNow{0};
 inline constexpr milliseconds kLong{600'000};  // against hanging
 
 inline constexpr std::uint64_t kRegionBytes = std::uint64_t{64} << 20;
@@ -30,6 +31,11 @@ inline std::unique_ptr<Board> make_board(std::uint32_t processes, std::uint32_t 
   EXPECT_TRUE(board.ok()) << board.error().message;
   return std::move(board).value();
 }
+
+class BoardTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Board> board_ = make_board(4, 8);
+};
 
 /// A worker in this process.
 inline std::unique_ptr<BoardClient> attached(Board& board) {
@@ -60,19 +66,19 @@ inline std::uint64_t publish(Board& board, std::uint64_t input, const TaskReques
 inline std::uint64_t sample(std::uint64_t input, std::uint32_t piece) { return input * 1'000'003 + piece; }
 
 inline void help(BoardClient& client, const Work& work) {
-  const std::uint64_t made = sample(value_in<std::uint64_t>(work.input), static_cast<std::uint32_t>(work.piece));
-  const Bytes parts[] = {bytes_of(made)};
+  const std::uint64_t value = sample(value_in<std::uint64_t>(work.input), static_cast<std::uint32_t>(work.piece));
+  const Bytes parts[] = {bytes_of(value)};
   EXPECT_TRUE(client.deliver_piece(work.ticket, static_cast<std::uint32_t>(work.piece), 0, parts).ok());
 }
 
 /// Makes all of a task, as a worker should, and delivers the samples in a block of 64 KiB.
 inline void own(BoardClient& client, const Work& work) {
   const auto input = value_in<std::uint64_t>(work.input);
-  std::vector<bool> made(work.pieces);
+  std::vector<bool> own_pieces(work.pieces);
   for (;;) {
     for (std::uint32_t piece = 0; piece < work.pieces; ++piece) {
-      if (made[piece] || !client.begin(work.ticket, piece)) continue;
-      made[piece] = true;
+      if (own_pieces[piece] || !client.begin(work.ticket, piece)) continue;
+      own_pieces[piece] = true;
       EXPECT_TRUE(client.finish(work.ticket, piece));
     }
     if (client.cancelled(work.ticket)) {
@@ -88,7 +94,7 @@ inline void own(BoardClient& client, const Work& work) {
   ASSERT_TRUE(block.ok());
   for (std::uint32_t piece = 0; piece < work.pieces; ++piece) {
     std::uint64_t value = sample(input, piece);
-    if (!made[piece]) {
+    if (!own_pieces[piece]) {
       const auto packet = client.delivered(work.ticket, piece);
       ASSERT_TRUE(packet.ok() && packet->has_value());
       value = value_in<std::uint64_t>((*packet)->parts[0].data);

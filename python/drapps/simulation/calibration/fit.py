@@ -104,10 +104,10 @@ def sleep(world: World, stretches: Sequence[Stretch]) -> float:
     if most <= _NO_SLEEP * cpu:
         return 0.0
     asleep = functools.partial(_with, world, "python", "sleep")
-    found = searched(most, lambda seconds: misfit(asleep(seconds), stretches))
+    pause = searched(most, lambda seconds: misfit(asleep(seconds), stretches))
     none = misfit(asleep(0.0), stretches)
-    awake = none <= misfit(asleep(found), stretches) or found <= _NO_SLEEP * cpu
-    return 0.0 if awake else found
+    awake = none <= misfit(asleep(pause), stretches) or pause <= _NO_SLEEP * cpu
+    return 0.0 if awake else pause
 
 
 def handover(world: World, stretches: Sequence[Stretch]) -> float:
@@ -119,8 +119,8 @@ def handover(world: World, stretches: Sequence[Stretch]) -> float:
     if not narrow:
         return 0.0
     late = functools.partial(_with, world, "workload", "handover")
-    found = searched(_FIRST_HANDOVER, lambda seconds: misfit(late(seconds), narrow))
-    return found if misfit(late(found), narrow) < misfit(late(0.0), narrow) else 0.0
+    delay = searched(_FIRST_HANDOVER, lambda seconds: misfit(late(seconds), narrow))
+    return delay if misfit(late(delay), narrow) < misfit(late(0.0), narrow) else 0.0
 
 
 def refined(world: World, names: Sequence[tuple[str, str]], stretches: Sequence[Stretch]) -> World:
@@ -142,8 +142,8 @@ def searched(first: float, misfit_at: Callable[[float], float]) -> float:
     best, least = first, misfit_at(first)
     for factor in _STEPS:
         for step in (factor, 1 / factor):
-            while (found := misfit_at(best * step)) < least * (1 - 1e-6):
-                best, least = best * step, found
+            while (loss := misfit_at(best * step)) < least * (1 - 1e-6):
+                best, least = best * step, loss
     return best
 
 
@@ -170,7 +170,7 @@ def world_of(
     middle = stretches[0]
     row_bytes = statistics.median(each.row_bytes for each in stretches)
     read_bytes = statistics.median(each.read_bytes for each in stretches) or row_bytes
-    found: dict[str, Any] = {
+    world: dict[str, Any] = {
         "cores": {**cores, "oversubscription": lost},
         "workload": {
             "batch": max(1.0, middle.batch),
@@ -181,19 +181,19 @@ def world_of(
         "consumer": {"step": step},
     }
     if processes:
-        found["python"] = {"cpu": cpu}
-        found["python"]["sleep"] = sleep(_eager(found), stretches)
-        return found
-    found |= {name: {"cpu": spent} for name, spent in stages(stretches, cpu).items()}
+        world["python"] = {"cpu": cpu}
+        world["python"]["sleep"] = sleep(_eager(world), stretches)
+        return world
+    world |= {name: {"cpu": spent} for name, spent in stages(stretches, cpu).items()}
     in_lanes = [each for each in stretches if not each.knobs.get("fused", 1)]
     if in_lanes:
-        found["workload"]["split"] = max(1e-9, cpu_time(in_lanes) - cpu)
+        world["workload"]["split"] = max(1e-9, cpu_time(in_lanes) - cpu)
     if came := storage(whole):
-        found["storage"] = came
+        world["storage"] = came
         names = [("storage", "bandwidth"), ("storage", "latency")]
-        found["storage"] = refined(_eager(found), names, whole)["storage"]
-    found["workload"]["handover"] = handover(_eager(found), whole)
-    return found
+        world["storage"] = refined(_eager(world), names, whole)["storage"]
+    world["workload"]["handover"] = handover(_eager(world), whole)
+    return world
 
 
 def _eager(world: World) -> World:

@@ -76,20 +76,20 @@ def explored(
 ) -> list[Stretch]:
     """The stretches of a loader, one for each of the settings that are to be tried."""
     first = _first(replica)
-    found = [run(replica, first, seconds, condition)]
-    others = [knobs for knobs in _settings(replica, found[0], first) if knobs != first]
+    stretches = [run(replica, first, seconds, condition)]
+    others = [knobs for knobs in _settings(replica, stretches[0], first) if knobs != first]
     for number, knobs in enumerate(others, 2):
         text = ", ".join(f"{name} {value}" for name, value in knobs.items())
         progress(f"{condition or 'measuring'}: {text}", number, len(others) + 1)
-        found.append(run(replica, knobs, seconds, condition))
-    return found
+        stretches.append(run(replica, knobs, seconds, condition))
+    return stretches
 
 
 def run(replica: Replica, knobs: Knobs, seconds: float, condition: str = "") -> Stretch:
     """One stretch."""
     replica.begin(knobs)
     try:
-        found = measured(
+        stretch = measured(
             replica.batches,
             replica.stats,
             knobs,
@@ -98,7 +98,7 @@ def run(replica: Replica, knobs: Knobs, seconds: float, condition: str = "") -> 
             condition=condition,
         )
         stood = replica.knobs()
-        return replace(found, knobs={name: stood[name] for name in knobs})
+        return replace(stretch, knobs={name: stood[name] for name in knobs})
     finally:
         replica.end()
 

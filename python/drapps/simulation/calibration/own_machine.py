@@ -71,19 +71,19 @@ def stretches_of(seconds: float, progress: Progress = lambda *_: None) -> dict[s
     return {each.name: list(_explored(each, seconds, progress)) for each in CONDITIONS}
 
 
-def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibration:
+def fitted(groups: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibration:
     """The machine that explains the stretches of all conditions, by their names.
 
     Args:
-        found: stretches of each of the four conditions.
+        groups: stretches of each of the four conditions.
         wake_time: seconds by which a sleep is longer than it should be.
     """
-    machine = _machine(found, wake_time)
-    all_of_them = [each for stretches in found.values() for each in stretches]
+    machine = _machine(groups, wake_time)
+    all_of_them = [each for stretches in groups.values() for each in stretches]
     residuals = [
         residual(condition.world(machine), each)
         for condition in CONDITIONS
-        for each in found[condition.name]
+        for each in groups[condition.name]
     ]
     ranges = ranges_of(all_of_them)
     areas = [float(math.prod(SMALL_SIZE)), float(Photos().width * Photos().height)]
@@ -117,8 +117,8 @@ def wake() -> float:
     return max(0.0, statistics.median(late))
 
 
-def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machine:
-    memory, small, stored, python = (found[each.name] for each in CONDITIONS)
+def _machine(groups: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machine:
+    memory, small, stored, python = (groups[each.name] for each in CONDITIONS)
     cores = core_numbers()
     lost, seen = oversubscription(python, cores)
     machine = Machine(
@@ -180,11 +180,11 @@ def _with_read_latency(machine: Machine, stretches: Sequence[Stretch]) -> Machin
     def badness(seconds: float) -> float:
         return misfit(BEHIND_STORAGE.world(late(seconds)), stretches)
 
-    found = searched(_FIRST_LATENCY, badness)
-    return late(found if badness(found) < badness(0.0) else 0.0)
+    latency = searched(_FIRST_LATENCY, badness)
+    return late(latency if badness(latency) < badness(0.0) else 0.0)
 
 
 def _with_handover(machine: Machine, stretches: Sequence[Stretch]) -> Machine:
-    found = handover(IN_MEMORY.world(machine), stretches)
-    photo = {**machine.costs.photo, "handover": found}
+    delay = handover(IN_MEMORY.world(machine), stretches)
+    photo = {**machine.costs.photo, "handover": delay}
     return replace(machine, costs=replace(machine.costs, photo=photo))

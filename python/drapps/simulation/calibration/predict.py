@@ -41,10 +41,10 @@ def rate_of(world: World, knobs: Mapping[str, int], others: float = 0.0) -> floa
     }
     held = {name: knobs[name] for name in names if name in knobs}
     try:
-        found = json.loads(_core.simulate(json.dumps(described), "", json.dumps(held)))
+        simulation = json.loads(_core.simulate(json.dumps(described), "", json.dumps(held)))
     except ValueError as error:
         raise PipelineError(f"a calibrated world: {error}") from None
-    rate: float = found["segments"][0]["rate"]
+    rate: float = simulation["segments"][0]["rate"]
     return rate
 
 
@@ -62,14 +62,14 @@ def threads_of(world: World, knobs: Mapping[str, int], others: float) -> float:
     cpu = sum(world.get(stage, {}).get("cpu", 0.0) for stage in _STAGES) or 1.0
     asleep = world.get("python", {}).get("sleep", 0.0)
     foreign = cores.get("foreign", 0.0)
-    found, speed = others, 1.0
+    threads, speed = others, 1.0
     for _ in range(_ROUNDS):
         wanting = makers * cpu / (cpu + asleep * speed) + foreign
         free = wanting + others <= count
         sharing = min(wanting, 1.0 + foreign) if cores.get("grouped") else wanting
-        found = others if free else others * sharing / (count - others)
-        speed = 0.5 * (speed + min(1.0, count / max(count, wanting + found)))
-    return max(others, found)
+        threads = others if free else others * sharing / (count - others)
+        speed = 0.5 * (speed + min(1.0, count / max(count, wanting + threads)))
+    return max(others, threads)
 
 
 def error_of(world: World, stretch: Stretch) -> float:

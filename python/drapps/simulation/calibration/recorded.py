@@ -75,8 +75,8 @@ class Refit:
         )
         yield f"  covered: {'; '.join(covered(self.ranges))}; out of that it extrapolates"
         if self.left_out:
-            told = ", ".join(f"{count} {why}" for why, count in self.left_out.items())
-            yield f"  left out of it: {told}"
+            reasons = ", ".join(f"{count} {why}" for why, count in self.left_out.items())
+            yield f"  left out of it: {reasons}"
 
 
 def refitted(files: Sequence[Path]) -> Refit:
@@ -99,10 +99,10 @@ def refitted(files: Sequence[Path]) -> Refit:
         steps += run.steps
         cores += run.cores
     if not pieces:
-        told = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "they are empty"
+        reasons = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "they are empty"
         raise PipelineError(
             "the simulator cannot be refitted: the recorded runs have no stretch of one setting in "
-            f"which the training waited for samples ({told})"
+            f"which the training waited for samples ({reasons})"
         )
     if len({"processes" in each.knobs for each in pieces}) > 1:
         raise PipelineError(
@@ -118,16 +118,16 @@ def refitted(files: Sequence[Path]) -> Refit:
 
 def _together(pieces: Sequence[Stretch]) -> list[Stretch]:
     """One for each setting, the longest first."""
-    found: dict[tuple[tuple[str, int], ...], list[Stretch]] = {}
+    groups: dict[tuple[tuple[str, int], ...], list[Stretch]] = {}
     for each in pieces:
-        found.setdefault(tuple(sorted(each.knobs.items())), []).append(each)
-    made = []
-    for same in found.values():
+        groups.setdefault(tuple(sorted(each.knobs.items())), []).append(each)
+    stretches = []
+    for same in groups.values():
         seconds = sum(each.seconds for each in same)
         samples = sum(each.samples for each in same)
         reads = sum(each.reads for each in same)
         middle = max(same, key=lambda each: each.seconds)
-        made.append(
+        stretches.append(
             replace(
                 middle,
                 seconds=seconds,
@@ -137,7 +137,7 @@ def _together(pieces: Sequence[Stretch]) -> list[Stretch]:
                 read=sum(each.read * each.reads for each in same) / reads if reads else 0.0,
             )
         )
-    return sorted(made, key=lambda each: -each.seconds)
+    return sorted(stretches, key=lambda each: -each.seconds)
 
 
 class _Run:

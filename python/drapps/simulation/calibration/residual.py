@@ -53,12 +53,12 @@ def residual(world: World, stretch: Stretch) -> Residual:
 
 def ranges_of(stretches: Sequence[Stretch]) -> dict[str, tuple[float, float]]:
     """Between which values of each knob, and of samples in a batch, stretches were measured."""
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for each in stretches:
         for name, value in {**each.knobs, "batch": each.batch}.items():
-            low, high = found.get(name, (value, value))
-            found[name] = (min(low, value), max(high, value))
-    return found
+            low, high = ranges.get(name, (value, value))
+            ranges[name] = (min(low, value), max(high, value))
+    return ranges
 
 
 def covered(ranges: Mapping[str, tuple[float, float]]) -> list[str]:

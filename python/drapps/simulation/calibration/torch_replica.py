@@ -100,8 +100,8 @@ class TorchReplica:
 
     def stats(self) -> Stats:
         """As `Replica.stats`."""
-        found: Stats = self._replica.stats()
-        return found
+        counts: Stats = self._replica.stats()
+        return counts
 
     def knobs(self) -> dict[str, int]:
         """As `Replica.knobs`."""

@@ -52,12 +52,12 @@ class BatchDigest(Digest):
 
         An iterator tells nothing: it has been consumed, or will be.
         """
-        told = type(index).__qualname__.encode()
+        content = type(index).__qualname__.encode()
         if not isinstance(index, Iterator):
             with contextlib.suppress(Exception):  # a state matters less than the batch
                 same = isinstance(index, (list, tuple)) or not sized
-                told = pickle.dumps(_untensored(index if same else list(index)), protocol=4)
-        self._hash.update(told)
+                content = pickle.dumps(_untensored(index if same else list(index)), protocol=4)
+        self._hash.update(content)
 
 
 def _samples_told(indices: list[Any]) -> bytes:

@@ -87,5 +87,5 @@ class ReplayedOrder(PassOrder):
 
 
 def _listed(index: Any) -> Any:
-    told = isinstance(index, Sized) and not isinstance(index, MappingView)
-    return index if told or not isinstance(index, Iterable) else list(index)
+    sendable = isinstance(index, Sized) and not isinstance(index, MappingView)
+    return index if sendable or not isinstance(index, Iterable) else list(index)

@@ -27,8 +27,8 @@ class StatefulOrder(ReplayedOrder):
         super().__init__(sampling, saved)
         batches = sampling.batch_sampler
         self._sampler = batches if has_state(batches) else sampling.sampler
-        self._told: ToldState | None = None
-        self._said = False
+        self._latest_state: ToldState | None = None
+        self._warned = False
 
     @classmethod
     def needs(cls, saved: Mapping[str, Any]) -> Mapping[str, type]:
@@ -45,7 +45,7 @@ class StatefulOrder(ReplayedOrder):
         except Exception as error:
             name = f"{type(self._sampler).__qualname__}.load_state_dict"
             raise StateError(f"the state's sampler is refused by {name}: {error!r}") from error
-        self._told = KeptState(saved)
+        self._latest_state = KeptState(saved)
         return self._sendable(iter(self.sampling.indices))
 
     def drawn(self, ahead: bool) -> ToldState:
@@ -56,18 +56,18 @@ class StatefulOrder(ReplayedOrder):
         """The batch of `index` was given to the user."""
         super().yielded(index, sampler_state)
         if sampler_state is not None:  # not where it was made for nobody
-            self._told = sampler_state
+            self._latest_state = sampler_state
 
     def state(self) -> dict[str, Any]:
         """The sampler's, once a batch was yielded."""
-        if self._told is None:
+        if self._latest_state is None:
             return {}
         try:
-            return {"sampler": self._told.value()}
+            return {"sampler": self._latest_state.value()}
         except NoStateError as none:
-            if not self._said:
+            if not self._warned:
                 _log.warning("%s. The sampler will be run again up to the place instead.", none)
-            self._said = True
+            self._warned = True
             return super().state()
 
     @property

@@ -67,12 +67,12 @@ class CallPlan(TextPlan):
         if columns is None or isinstance(columns, str):
             return None
         longest = int(np.diff(columns["begins"]).max())
-        made = batch_of(columns, self._request, lambda: self._stock_batch(index, place).encodings)
-        if made is not None:
+        batch = batch_of(columns, self._request, lambda: self._stock_batch(index, place).encodings)
+        if batch is not None:
             self._tokenizer._eventual_warn_about_too_long_sequence(
                 range(longest), self._limit, True
             )
-        return made
+        return batch
 
     def _columns(self, index: Any) -> Any:
         """What the core makes of the texts; None, or why, where it makes nothing."""

@@ -95,8 +95,8 @@ def collate_of(collate_fn: Any, samples: TableRows | TokenRows, lists: list[str]
         return TorchDefault(samples.tensors, lists)
     if _is_function(collate_fn):
         return TransformersDefault(collate_fn, samples.names)
-    made: Collate = KNOWN[type(collate_fn).__name__](collate_fn, samples.names)
-    return made
+    collate: Collate = KNOWN[type(collate_fn).__name__](collate_fn, samples.names)
+    return collate
 
 
 def _is_function(collate_fn: Any) -> bool:

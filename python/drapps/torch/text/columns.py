@@ -95,8 +95,8 @@ def _buffer(buffer: Any, dtype: Any, first: int, count: int) -> NDArray[Any]:
     if buffer is None or count == 0:
         return np.zeros(0, dtype)
     size = np.dtype(dtype).itemsize
-    found = np.frombuffer(buffer, dtype, count, first * size)
-    return found if found.flags.aligned else found.copy()
+    array = np.frombuffer(buffer, dtype, count, first * size)
+    return array if array.flags.aligned else array.copy()
 
 
 def _number_chunk(chunk: Any) -> Chunk:

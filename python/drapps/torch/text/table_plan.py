@@ -88,8 +88,8 @@ class TablePlan(TextPlan):
             ours = collate(rows, Place(0, 0, 0))
             if ours is None:
                 continue
-            made = isinstance(self._samples, TokenRows)  # a stock tokenizer would start threads
-            samples = samples_of(rows) if made else self._dataset.__getitems__(index)
+            native = isinstance(self._samples, TokenRows)  # a stock tokenizer would start threads
+            samples = samples_of(rows) if native else self._dataset.__getitems__(index)
             try:
                 theirs = stock(samples)
             except Exception as error:
@@ -117,8 +117,8 @@ def _samples_of(
     transform = table.transform
     if type(transform) is not Tokenise:
         raise NotLifted(f"the dataset's transform is {_named(transform)}: give it drapps.Tokenise")
-    made = TokenRows(table, transform)
-    return made, [name for name in made.names if name not in transform.keep]
+    rows = TokenRows(table, transform)
+    return rows, [name for name in rows.names if name not in transform.keep]
 
 
 def _named(transform: Any) -> str:

@@ -24,9 +24,9 @@ def allocated_peak(step: Step, device: torch.device) -> int:
         step()
     assert profile.profiler is not None
     events = profile.profiler.kineto_results.events()
-    found = [each for each in events if each.name() == MEMORY_EVENT_NAME]
+    allocations = [each for each in events if each.name() == MEMORY_EVENT_NAME]
     live = peak = 0
-    for each in sorted(found, key=lambda one: one.start_ns()):
+    for each in sorted(allocations, key=lambda one: one.start_ns()):
         live += each.nbytes()
         peak = max(peak, live)
     return peak

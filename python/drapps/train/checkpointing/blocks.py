@@ -35,7 +35,7 @@ def blocks_of(model: nn.Module) -> list[Block]:
     """
     places = list(_places(model, ""))
     times = Counter(id(module) for _, module, _ in places)
-    found: list[Block] = []
+    blocks: list[Block] = []
     seen: set[int] = set()
     run = -1
     before: nn.Module | None = None
@@ -43,12 +43,12 @@ def blocks_of(model: nn.Module) -> list[Block]:
         alone = parent is None or times[id(module)] > 1
         if not alone:
             run += parent is not before
-            found.append(Block(name, module, parent, run))
+            blocks.append(Block(name, module, parent, run))
         elif id(module) not in seen:
-            found.append(Block(name, module))
+            blocks.append(Block(name, module))
         before = None if alone else parent
         seen.add(id(module))
-    return found
+    return blocks
 
 
 def leaves(sequence: nn.Sequential) -> Iterator[tuple[str, nn.Module]]:

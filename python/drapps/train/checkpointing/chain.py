@@ -120,8 +120,8 @@ def _recomputed(chain: Chain, segment: Segment, given: int) -> Step:
         if number > segment.first:
             boundary = max(one.kept_input, chain[number - 1].kept_output)
             peak = max(peak, interior + one.input + gradient)
-        made = one.again if number == segment.last else one.forward
-        peak = max(peak, interior + boundary + made + gradient)
+        forward = one.again if number == segment.last else one.forward
+        peak = max(peak, interior + boundary + forward + gradient)
         interior += boundary + one.saved
         peak = max(peak, interior + one.kept_output + one.backward)
         kept += one.shared

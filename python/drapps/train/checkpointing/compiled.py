@@ -82,20 +82,20 @@ def within_budget(
     if plain.peak <= limit:
         return _unchanged(f"the plain step takes {mib(plain.peak)}, within the limit", plain)
     tried = [plain]
-    found = _search(modules, step, device, limit, tried)
+    best = _search(modules, step, device, limit, tried)
     peaks = [each.peak for each in tried]
     if min(peaks) == DOES_NOT_FIT:
         raise PipelineError(
             "the step does not fit into the memory of the GPU with any activation_memory_budget: "
             "give checkpoint() a smaller example"
         )
-    if found is None and max(peaks) - min(peaks) <= EQUAL * plain.peak:
+    if best is None and max(peaks) - min(peaks) <= EQUAL * plain.peak:
         return _unchanged(
             "the model is compiled already, and torch's activation_memory_budget makes no "
             "difference to its backend: checkpoint it first, and compile it then",
             plain,
         )
-    if found is None:
+    if best is None:
         raise MemoryLimitError(
             f"no activation_memory_budget keeps the compiled step within memory={limit} bytes: the "
             f"smallest peak that was found is {min(peaks)} bytes ({mib(min(peaks))}); give more "
@@ -107,12 +107,12 @@ def within_budget(
     return CheckpointReport(
         (),
         peak_bytes=plain.peak if fits else None,
-        measured_peak_bytes=found.peak,
+        measured_peak_bytes=best.peak,
         step_seconds=plain.seconds if fits else None,
         plain_step_fits=fits,
-        budget=found.budget,
-        measured_step_seconds=found.seconds,
-    ).undoing(_install(modules, found.budget))
+        budget=best.budget,
+        measured_step_seconds=best.seconds,
+    ).undoing(_install(modules, best.budget))
 
 
 def _search(
@@ -133,21 +133,21 @@ def _search(
         return tried[-1]
 
     high = tried[0].budget
-    found = None
+    best = None
     for budget in (each for each in BUDGETS if each < high):
-        made = measured(budget)
-        if made.peak <= limit:
-            found = made
+        trial = measured(budget)
+        if trial.peak <= limit:
+            best = trial
             break
         high = budget
-    for _ in range(REFINED if found is not None else 0):
-        assert found is not None
-        made = measured((found.budget + high) / 2)
-        if made.peak <= limit:
-            found = made
+    for _ in range(REFINED if best is not None else 0):
+        assert best is not None
+        trial = measured((best.budget + high) / 2)
+        if trial.peak <= limit:
+            best = trial
         else:
-            high = made.budget
-    return found
+            high = trial.budget
+    return best
 
 
 def _measured(step: Step, device: torch.device, budget: float) -> Tried:

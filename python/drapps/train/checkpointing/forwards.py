@@ -112,8 +112,8 @@ def from_host(packed: Any) -> torch.Tensor:
     if isinstance(packed, torch.Tensor):
         return packed
     copy, device = packed
-    found: torch.Tensor = copy.to(device, non_blocking=True)
-    return found
+    tensor: torch.Tensor = copy.to(device, non_blocking=True)
+    return tensor
 
 
 FORWARDS = (Recomputed, RecomputedRuns, Offloaded)

@@ -126,8 +126,8 @@ def _unmeasured(blocks: Sequence[Block], segments: Segments | None) -> Checkpoin
     count = segments if isinstance(segments, int) else square_root(blocks)
     placed = equal_segments(blocks, count)
     undo = install(placed)
-    found: list[BlockReport] = []
+    reports: list[BlockReport] = []
     for number, (segment, action) in enumerate(placed, 1):
         at = number if action == "recompute" else None
-        found += [BlockReport(each.name, action, at) for each in segment]
-    return CheckpointReport(tuple(found)).undoing(undo)
+        reports += [BlockReport(each.name, action, at) for each in segment]
+    return CheckpointReport(tuple(reports)).undoing(undo)

@@ -26,11 +26,11 @@ def install(placed: Iterable[Placed]) -> Callable[[], None]:
         if action == "offload":
             changed += [(each.module, Offloaded(each.module)) for each in blocks]
         elif action == "recompute" and first.parent is not None and len(blocks) > 1:
-            _, found = runs.setdefault(id(first.parent), (first.parent, []))
-            found.append([each.module for each in blocks])
+            _, groups = runs.setdefault(id(first.parent), (first.parent, []))
+            groups.append([each.module for each in blocks])
         elif action == "recompute":
             changed.append((first.module, Recomputed(first.module)))
-    changed += [(parent, RecomputedRuns(parent, found)) for parent, found in runs.values()]
+    changed += [(parent, RecomputedRuns(parent, groups)) for parent, groups in runs.values()]
     return put_on(changed)
 
 

@@ -16,24 +16,24 @@ def reasons_to_keep(profile: Profile, blocks: Sequence[Block]) -> dict[str, str]
     """Why some blocks cannot be recomputed, in a sentence for each."""
     times = Counter(number for visit in profile.visits for number in visit.blocks)
     visits = {number: visit for visit in profile.visits for number in visit.blocks}
-    found = {}
+    reasons = {}
     for number, block in enumerate(blocks):
         if not times[number]:
-            found[block.name] = "it does not run in the step"
+            reasons[block.name] = "it does not run in the step"
         elif times[number] > 1:
-            found[block.name] = f"it runs {times[number]} times in a step"
+            reasons[block.name] = f"it runs {times[number]} times in a step"
         elif not visits[number].plain:
-            found[block.name] = (
+            reasons[block.name] = (
                 "it is given an object that a run may change, such as a cache of keys and values: "
                 "use_cache = False in the configuration of a Hugging Face model leaves that out"
             )
         elif "forward" in block.module.__dict__:
-            found[block.name] = "something else has put a forward of its own on it"
+            reasons[block.name] = "something else has put a forward of its own on it"
         elif number in profile.changed and block.run < 0:
-            found[block.name] = "its input is changed in place after it has run"
+            reasons[block.name] = "its input is changed in place after it has run"
         elif visits[number].changes_input and block.run < 0:
-            found[block.name] = "it changes its input in place"
-    return found
+            reasons[block.name] = "it changes its input in place"
+    return reasons
 
 
 def chain_of(
@@ -82,15 +82,15 @@ def chain_of(
 
 def _merged(profile: Profile, blocks: Sequence[Block]) -> list[Visit]:
     """The visits, where one that changes its input in place is a part of the one before it."""
-    found: list[Visit] = []
+    visits: list[Visit] = []
     for visit in profile.visits:
-        before = found[-1].blocks if found else ()
+        before = visits[-1].blocks if visits else ()
         run = blocks[visit.blocks[0]].run if visit.blocks else -1
         if visit.changes_input and run >= 0 and before and blocks[before[0]].run == run:
-            found[-1] = found[-1].then(visit)
+            visits[-1] = visits[-1].then(visit)
         else:
-            found.append(visit)
-    return found
+            visits.append(visit)
+    return visits
 
 
 def _given(visits: Sequence[Visit], number: int) -> set[int]:
@@ -114,21 +114,21 @@ def _shared(visits: Sequence[Visit], given: Sequence[set[int]]) -> set[int]:
 
 def _with_peaks(elements: Sequence[Element], visits: Sequence[Visit]) -> list[Element]:
     """The elements with what they need above what was kept and cached in the profile."""
-    found: list[Element] = []
+    chain: list[Element] = []
     kept = cached = 0
     after_kept = False
     for number, (element, visit) in enumerate(zip(elements, visits, strict=True)):
         ready = elements[number - 1].kept_output if after_kept else 0
         start = kept + cached + element.shared + max(element.input, ready)
-        before_kept, after_kept = after_kept, visit.made is None
+        before_kept, after_kept = after_kept, visit.rerun is None
         segment = Segment(number, number, "keep" if after_kept else "recompute")
         step = costs(elements, segment, before_kept)
         kept += step.kept
         cached += step.cached
-        if visit.made is not None:
+        if visit.rerun is not None:
             start = 0  # these are above what lived before
-        interior = 0 if visit.made is None else visit.made - element.kept_output
-        found.append(
+        interior = 0 if visit.rerun is None else visit.rerun - element.kept_output
+        chain.append(
             replace(
                 element,
                 forward=max(visit.forward - start, 0),
@@ -136,4 +136,4 @@ def _with_peaks(elements: Sequence[Element], visits: Sequence[Visit]) -> list[El
                 backward=max(visit.backward - kept - interior - element.kept_output, 0),
             )
         )
-    return found
+    return chain

@@ -60,13 +60,13 @@ class LiveTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def numbers(self, values: Any) -> set[int]:
         """Of all tensors in nested tuples, lists and dictionaries."""
-        found = (self.number(tensor) for tensor in tensors_in(values))
-        return {number for number in found if number is not None}
+        storages = (self.number(tensor) for tensor in tensors_in(values))
+        return {number for number in storages if number is not None}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
+        output = func(*args, **(kwargs or {}))
         known: set[int] | None = None
-        for tensor in tensors_in(made):
+        for tensor in tensors_in(output):
             storage = _storage(tensor)
             if storage is None or storage._cdata in self._numbers:
                 continue
@@ -77,7 +77,7 @@ class LiveTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if func is torch.ops.aten._to_copy.default and self.number(args[0]) is None:
                     self.casts.add(len(self.sizes))
                 self._add(storage)
-        return made
+        return output
 
     def _add(self, storage: torch.UntypedStorage) -> None:
         size = storage.nbytes()

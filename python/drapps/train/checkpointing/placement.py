@@ -69,8 +69,8 @@ def lowest(chain: Chain, most: int | None = None, offload: bool = False) -> Plac
         most: segments that may be recomputed; None for any number.
         offload: whether activations may go to the host.
     """
-    found = _search(chain, None, most, offload, by_peak=True) or plain(chain)
-    return _search(chain, evaluate(chain, found).peak, most, offload, by_peak=False) or found
+    least = _search(chain, None, most, offload, by_peak=True) or plain(chain)
+    return _search(chain, evaluate(chain, least).peak, most, offload, by_peak=False) or least
 
 
 def _search(
@@ -117,17 +117,17 @@ def _after(label: _Label, segment: Segment, step: Step, by_peak: bool) -> _Label
 
 def _best(labels: Iterable[_Label], grid: int) -> list[_Label]:
     """Those that no other beats in bytes, to the grid, and objective."""
-    found: list[_Label] = []
+    best: list[_Label] = []
     front: list[_Label] = []  # of these, what may beat one that keeps more
     for label in sorted(labels, key=lambda each: (each.kept // grid, *each[1:4], each.kept)):
         if any(each.cached <= label.cached and each.objective <= label.objective for each in front):
             continue
-        found.append(label)
+        best.append(label)
         front = [
             each for each in front if each.cached < label.cached or each.objective < label.objective
         ]
         front.append(label)
-    return found
+    return best
 
 
 def _placement(label: _Label) -> Placement:

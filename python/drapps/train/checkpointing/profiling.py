@@ -78,7 +78,7 @@ def _frugal_profile(step: Step, blocks: Sequence[Block], device: torch.device) -
         )
         for visit, seen in zip(watch.visits, saving.visits, strict=True)
     ]
-    again = [number for each in visits if each.made is not None for number in each.blocks]
+    again = [number for each in visits if each.rerun is not None for number in each.blocks]
     return Profile(
         [visit for visit in visits if not visit.idle],
         saving.live.sizes,
@@ -103,16 +103,16 @@ def measured_peak(step: Step, device: torch.device) -> int:
 def _input_changes(blocks: Sequence[Block]) -> Iterator[set[int]]:
     """Afterwards, has the blocks whose input was changed in place when they had run."""
     given: list[tuple[int, torch.Tensor, int]] = []
-    found: set[int] = set()
+    numbers: set[int] = set()
 
-    def leave(number: int, inputs: Any, made: Any) -> None:  # noqa: ARG001
+    def leave(number: int, inputs: Any, output: Any) -> None:  # noqa: ARG001
         given.extend((number, tensor, tensor._version) for tensor in tensors_in(inputs))
 
     try:
         with hooked(blocks, lambda *_: None, leave):
-            yield found
+            yield numbers
     finally:
-        found |= {number for number, tensor, version in given if tensor._version != version}
+        numbers |= {number for number, tensor, version in given if tensor._version != version}
 
 
 def _fastest(

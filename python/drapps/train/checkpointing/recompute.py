@@ -77,13 +77,13 @@ class _Run:
                 (held, name, buffer, -1 if unseen else buffer._version, buffer.detach().clone())
                 for held, name, buffer, unseen in _buffers(self._modules)
             ]
-            made = self._forward(*args, **kwargs)
+            output = self._forward(*args, **kwargs)
             self._before = [
                 (held, name, copy)
                 for held, name, buffer, version, copy in before
                 if held[name] is not buffer or buffer._version != version
             ]
-            return made
+            return output
         with _as_they_were(self._before), self._around():
             return self._forward(*args, **kwargs)
 

@@ -81,16 +81,16 @@ class Search:
             placement = cheapest(self._chain, target, offload=self._offload)
             if placement is None or any(each.placement == placement for each in tried):
                 break
-            found = self._try(placement)
-            tried.append(found)
-            if found.measured > limit:
-                high = found.predicted
-                target = max((low + high) // 2, high - (found.measured - limit))
-            elif found.measured >= (1 - CLOSE) * found.predicted:
+            trial = self._try(placement)
+            tried.append(trial)
+            if trial.measured > limit:
+                high = trial.predicted
+                target = max((low + high) // 2, high - (trial.measured - limit))
+            elif trial.measured >= (1 - CLOSE) * trial.predicted:
                 break
             else:
                 low = target
-                target += found.predicted - found.measured
+                target += trial.predicted - trial.measured
                 target = min(target, (low + high) // 2) if high else target
         kept = [each for each in tried if each.measured <= limit]
         if not kept:
@@ -106,23 +106,23 @@ class Search:
         if len(free) < 2:
             return self._unchanged("none of its blocks can be recomputed")
         most = segments if isinstance(segments, int) else square_root(free)
-        found = self._try(lowest(self._chain, most, self._offload))
-        if all(each.action == "keep" for each in found.placement):
+        trial = self._try(lowest(self._chain, most, self._offload))
+        if all(each.action == "keep" for each in trial.placement):
             return self._unchanged("no recomputation lowers its peak")
-        if found.measured == DOES_NOT_FIT:
+        if trial.measured == DOES_NOT_FIT:
             return self._unchanged("the GPU has no memory for the placement of least peak")
-        if found.measured >= self._peak:
+        if trial.measured >= self._peak:
             return self._unchanged("no recomputation that was tried lowers its measured peak")
-        return self._placed(found)
+        return self._placed(trial)
 
     def _segments(self, placement: Placement) -> list[Placed]:
-        found: list[Placed] = []
+        segments: list[Placed] = []
         for segment in placement:
             elements = self._chain[segment.first : segment.last + 1]
             names = [name for each in elements for name in each.names]
             if segment.action != "keep":
-                found.append((tuple(self._by_name[name] for name in names), segment.action))
-        return found
+                segments.append((tuple(self._by_name[name] for name in names), segment.action))
+        return segments
 
     def _try(self, placement: Placement) -> Tried:
         """Measures a placement."""
@@ -176,13 +176,13 @@ class Search:
             for number in visit.blocks
         }
         segments = iter(range(1, len(placement) + 1))
-        found: dict[str, BlockReport] = {}
+        reports: dict[str, BlockReport] = {}
         for segment in placement:
             at = next(segments) if segment.action == "recompute" else None
             for each in self._chain[segment.first : segment.last + 1]:
                 for name in each.names:
                     number = numbers[name]
-                    found[name] = BlockReport(
+                    reports[name] = BlockReport(
                         name,
                         segment.action,
                         at,
@@ -193,6 +193,6 @@ class Search:
         idle = [
             BlockReport(each.name, "keep", reason=self._reasons[each.name])
             for each in self._blocks
-            if each.name not in found
+            if each.name not in reports
         ]
-        return (*found.values(), *idle)
+        return (*reports.values(), *idle)

@@ -27,18 +27,18 @@ def step_of(model: nn.Module, example: Any) -> Step:
     Returns:
         The step. It raises PipelineError where it has changed a parameter, as an optimizer does.
     """
-    made: Callable[[], object]
+    call: Callable[[], object]
     if callable(example) and not isinstance(example, (torch.Tensor, Mapping)):
-        made = example
+        call = example
     elif isinstance(example, Mapping):
-        made = lambda: _loss(model(**example))  # noqa: E731
+        call = lambda: _loss(model(**example))  # noqa: E731
     else:
         args = example if isinstance(example, tuple) else (example,)
-        made = lambda: _loss(model(*args))  # noqa: E731
+        call = lambda: _loss(model(*args))  # noqa: E731
 
     def step() -> None:
         versions = [each._version for each in model.parameters()]
-        _backward(made())
+        _backward(call())
         if versions != [each._version for each in model.parameters()]:
             raise PipelineError(
                 "the step has changed parameters of the model: give checkpoint() a step without "

@@ -11,13 +11,13 @@ from drapps.train.checkpointing.installing import Placed
 
 def alike_runs(blocks: Sequence[Block]) -> list[tuple[Block, ...]]:
     """Consecutive blocks that may share a segment."""
-    found: list[list[Block]] = []
+    runs: list[list[Block]] = []
     for block in blocks:
-        if found and block.run >= 0 and found[-1][-1].run == block.run:
-            found[-1].append(block)
+        if runs and block.run >= 0 and runs[-1][-1].run == block.run:
+            runs[-1].append(block)
         else:
-            found.append([block])
-    return [tuple(run) for run in found]
+            runs.append([block])
+    return [tuple(run) for run in runs]
 
 
 def square_root(blocks: Sequence[Block]) -> int:

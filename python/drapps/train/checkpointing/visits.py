@@ -28,7 +28,7 @@ class Visit:
         backward: the most bytes that live in its backward pass.
         plain: it is given tensors and numbers alone.
         changes_input: it changes what it is given, in place.
-        made: bytes that live more when it has run again; None where it did not. `forward` and
+        rerun: bytes that live more when it has run again; None where it did not. `forward` and
             `again` are of that run then, and above what lived before it.
     """
 
@@ -44,7 +44,7 @@ class Visit:
     backward: int = 0
     plain: bool = True
     changes_input: bool = False
-    made: int | None = None
+    rerun: int | None = None
 
     @property
     def idle(self) -> bool:
@@ -108,8 +108,8 @@ def hooked(
             def before(_: Any, args: Any, kwargs: Any, number: int = number) -> None:
                 enter(number, (args, kwargs))
 
-            def after(_: Any, args: Any, kwargs: Any, made: Any, number: int = number) -> None:
-                leave(number, (args, kwargs), made)
+            def after(_: Any, args: Any, kwargs: Any, output: Any, number: int = number) -> None:
+                leave(number, (args, kwargs), output)
 
             handles.append(block.module.register_forward_pre_hook(before, with_kwargs=True))
             handles.append(block.module.register_forward_hook(after, with_kwargs=True))

@@ -65,7 +65,7 @@ class Watch:
             visit = self.visits[at]
             self.peak = max(self.peak, self.live.peak)
             visit.forward = visit.again = self.live.peak - before
-            visit.made = self.live.live - before
+            visit.rerun = self.live.live - before
             self.live.mark()
 
     def _call(self, module: nn.Module, _: Any) -> None:
@@ -93,9 +93,9 @@ class Watch:
         visit.plain = is_plain(given)
         self._versions = [tensor._version for tensor in tensors_in(given)]
 
-    def _leave(self, number: int, given: Any, made: Any) -> None:  # noqa: ARG002
+    def _leave(self, number: int, given: Any, output: Any) -> None:  # noqa: ARG002
         visit = self.visits[-1]
-        visit.gives = self.live.numbers(made)
+        visit.gives = self.live.numbers(output)
         visit.changes_input = self._versions != [each._version for each in tensors_in(given)]
         self._begin(())
 

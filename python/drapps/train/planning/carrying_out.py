@@ -49,21 +49,21 @@ def planned(
     Raises:
         PipelineError: none fits into memory.
     """
-    found = choice.steps(stages, wanted)
-    if not found:
+    steps = choice.steps(stages, wanted)
+    if not steps:
         raise PipelineError(_none_fits(stages, wanted))
     gained = choice.gains(stages, wanted)
     today = [
         each
-        for each in found
+        for each in steps
         if (each.micro_batch, each.accumulation) == (work.batch, 1)
         and each.precision == "fp32"
         and not each.recomputed
     ]
     plan = TrainingPlan(
-        chosen=found[0],
+        chosen=steps[0],
         today=today[0] if today else None,
-        alternatives=tuple(found[1:]),
+        alternatives=tuple(steps[1:]),
         binds=choice.binding(gained),
         gains=gained,
         noise=wanted.noise,
@@ -81,7 +81,7 @@ def planned(
         )
 
     room = wanted.memory - stages.fixed
-    return plan.doing(partial(_carried_out, work, found[0], room), again)
+    return plan.doing(partial(_carried_out, work, steps[0], room), again)
 
 
 def _none_fits(stages: StepModel, wanted: choice.Wanted) -> str:
@@ -112,7 +112,7 @@ def _carried_out(work: Work, step: PlannedStep, room: float, options: dict[str, 
         )
     placed = _checkpoint(work, step, room) if step.recomputed else None
     try:
-        made = Step(
+        training_step = Step(
             work.model,
             work.optimizer,
             **{"batch": step.accumulation, "precision": step.precision, **options},
@@ -123,7 +123,7 @@ def _carried_out(work: Work, step: PlannedStep, room: float, options: dict[str, 
         if placed is not None:
             placed.undo()
         raise
-    return made
+    return training_step
 
 
 def _checkpoint(work: Work, step: PlannedStep, room: float) -> CheckpointReport:

@@ -43,8 +43,8 @@ class Wanted:
 def steps(model: StepModel, wanted: Wanted) -> list[PlannedStep]:
     """All that fit, the best first."""
     worth = _value(wanted)
-    found = _candidates(model, wanted)
-    best = sorted(found, key=lambda each: (-worth(each), each.peak_bytes))
+    candidates = _candidates(model, wanted)
+    best = sorted(candidates, key=lambda each: (-worth(each), each.peak_bytes))
     if wanted.target == "memory" and best:
         close = [each for each in best if SLOWER * worth(each) >= worth(best[0])]
         close.sort(key=lambda each: (each.peak_bytes, -each.goodput))
@@ -123,15 +123,15 @@ def _shares(
     plain: float, room: float, recomputing: Recomputing | None, target: Target
 ) -> list[float]:
     """How much of what can be recomputed is: 0 to 1; none where it does not fit anyhow."""
-    found = [0.0] if plain <= room else []
+    shares = [0.0] if plain <= room else []
     if recomputing is None:
-        return found
+        return shares
     least = plain * recomputing.peak
     if plain > room >= least:
-        found.append((plain - room) / (plain - least))
+        shares.append((plain - room) / (plain - least))
     if target == "memory" and least <= room:
-        found.append(1.0)
-    return found
+        shares.append(1.0)
+    return shares
 
 
 def _recomputed(share: float, recomputing: Recomputing | None) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def plan(
     limit = measuring.memory_limit(device_of(model), memory)
     given = measuring.given_kinds(device_of(model), precision)
     known = measuring.given_noise(noise)
-    told = None if rate is None else positive("rate", rate)
+    loader_rate = None if rate is None else positive("rate", rate)
     drawn = drawn_from(loader)
     probe = Probe(model, loss, drawn.batches)
     count = ranks.count()
@@ -117,7 +117,7 @@ def plan(
         recomputing,
         exchange + (cost.seconds if cost else 0.0),
         measuring.fixed_bytes(model) + (cost.state if cost else 0.0),
-        -ranks.most(-(drawn.rate if told is None else told), probe.device),
+        -ranks.most(-(drawn.rate if loader_rate is None else loader_rate), probe.device),
         ranks.most(overlap, probe.device),
         count,
     )

@@ -41,10 +41,10 @@ def given_kinds(device: torch.device, precision: Kind | Sequence[Kind] | None) -
     """The precisions to choose from."""
     if precision is None or precision == "auto":
         return precisions.available(device)
-    found = (precision,) if isinstance(precision, str) else tuple(precision)
-    for each in found:
+    kinds = (precision,) if isinstance(precision, str) else tuple(precision)
+    for each in kinds:
         one_of("precision", each, KINDS[1:])
-    return found
+    return kinds
 
 
 def usable_kinds(probe: Probe, given: Sequence[Kind], notes: list[str]) -> list[Kind]:
@@ -56,23 +56,23 @@ def usable_kinds(probe: Probe, given: Sequence[Kind], notes: list[str]) -> list[
 
 def by_size(probe: Probe, kind: Kind, most: int, spent: Callable[[], bool]) -> dict[int, Measured]:
     """Micro-batches by samples: the loader's, larger ones while they fit, and smaller ones."""
-    found: dict[int, Measured] = {}
+    sizes: dict[int, Measured] = {}
     size = probe.samples
     for _ in range(DOUBLINGS + 1):
         batch = probe.batch(size) if size <= max(most, probe.samples) else None
-        if batch is None or (found and spent()):
+        if batch is None or (sizes and spent()):
             break
-        found[size] = probe.measure(batch, kind)
-        if not math.isfinite(found[size].seconds):
+        sizes[size] = probe.measure(batch, kind)
+        if not math.isfinite(sizes[size].seconds):
             break
         size *= 2
-    fits = any(math.isfinite(each.seconds) for each in found.values())
+    fits = any(math.isfinite(each.seconds) for each in sizes.values())
     size = probe.samples // 2
-    while size >= probe.least and not (fits and (len(found) > DOUBLINGS or spent())):
-        found[size] = probe.measure(probe.batch(size), kind)
-        fits = fits or math.isfinite(found[size].seconds)
+    while size >= probe.least and not (fits and (len(sizes) > DOUBLINGS or spent())):
+        sizes[size] = probe.measure(probe.batch(size), kind)
+        fits = fits or math.isfinite(sizes[size].seconds)
         size //= 2
-    return found
+    return sizes
 
 
 def given_noise(noise: NoiseScale | NoiseEstimate | float | None) -> float | None:

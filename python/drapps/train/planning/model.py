@@ -57,7 +57,7 @@ class StepModel:
             for kind, sizes in self.measured.items()
         }
         object.__setattr__(
-            self, "_sizes", {kind: found for kind, found in fitting.items() if found}
+            self, "_sizes", {kind: series for kind, series in fitting.items() if series}
         )
 
     @property
@@ -91,8 +91,8 @@ class StepModel:
             return values[0] * micro / sizes[0]
         at = next((n for n in range(1, len(sizes)) if micro <= sizes[n]), len(sizes) - 1)
         slope = (values[at] - values[at - 1]) / (sizes[at] - sizes[at - 1])
-        found = values[at] + slope * (micro - sizes[at])
-        return max(found, values[0] * min(1.0, micro / sizes[0]))
+        value = values[at] + slope * (micro - sizes[at])
+        return max(value, values[0] * min(1.0, micro / sizes[0]))
 
 
 def combined(step: float, loading: float, overlap: float) -> float:

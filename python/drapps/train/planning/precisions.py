@@ -68,10 +68,10 @@ def checked_precision(
         batch = probe.batch(probe.samples)
         seconds = {kind: probe.measure(batch, kind).seconds for kind in usable}
     best = min(usable, key=lambda kind: seconds[kind])
-    found = Precision(best, probe.device)
+    precision = Precision(best, probe.device)
     times = ", ".join(f"{kind} {took * 1e3:.1f} ms" for kind, took in seconds.items())
-    found.why = f"the fastest of a few steps ({times})"
-    return found
+    precision.why = f"the fastest of a few steps ({times})"
+    return precision
 
 
 def _tried(probe: Probe, batch: Any, kind: Kind) -> tuple[float, bool]:

@@ -91,10 +91,10 @@ class Probe:
             self.step(batch, precision)
             times = self._times(batch, precision)
             peak = measured_peak(partial(self.step, batch, precision), self.device)
-            found = Measured(min(times), float(peak))
+            local = Measured(min(times), float(peak))
         except torch.OutOfMemoryError:
-            found = Measured(math.inf, math.inf)
-        return Measured(ranks.most(found.seconds, self.device), ranks.most(found.peak, self.device))
+            local = Measured(math.inf, math.inf)
+        return Measured(ranks.most(local.seconds, self.device), ranks.most(local.peak, self.device))
 
     def _times(self, batch: Any, precision: Precision, last: bool = False) -> list[float]:
         """Of some steps; of one where it takes long."""

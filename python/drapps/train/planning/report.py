@@ -111,8 +111,8 @@ class TrainingPlan(Report):
             PipelineError: the loader's batch cannot be set; the message says to what it should be.
             MemoryLimitError: no checkpoints keep the step within what was predicted.
         """
-        made: Any = self._apply(options)
-        step: Step = made
+        outcome: Any = self._apply(options)
+        step: Step = outcome
         return step
 
     def replanned(self, noise: float | None = None, rate: float | None = None) -> TrainingPlan:
@@ -128,8 +128,8 @@ class TrainingPlan(Report):
         moved = _moved(self.noise, noise) or _moved(self.loader_rate, rate)
         if not moved:
             return self
-        made: Any = self._again(noise, rate)
-        plan: TrainingPlan = made
+        outcome: Any = self._again(noise, rate)
+        plan: TrainingPlan = outcome
         return plan
 
     def __str__(self) -> str:
@@ -143,9 +143,9 @@ class TrainingPlan(Report):
             "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([*table, "", page(self._said())])
+        return "\n".join([*table, "", page(self._details())])
 
-    def _said(self) -> Iterator[tuple[str, str]]:
+    def _details(self) -> Iterator[tuple[str, str]]:
         yield "binds", self.binds
         freed = ", ".join(f"{name} {gain:.2f}" for name, gain in self.gains.items())
         yield "goodput", f"times as much without the limit: {freed} (compute: twice as fast)"

@@ -60,8 +60,8 @@ def check(
         PipelineError: it does not; the message says what to do.
     """
     sharding = str(getattr(getattr(optimizer, "accelerator_state", None), "distributed_type", ""))
-    found = [name for name in _SHARDING if sharding.endswith(name)]
-    refuse_sharded(model, optimizer, *found)
+    names = [name for name in _SHARDING if sharding.endswith(name)]
+    refuse_sharded(model, optimizer, *names)
     if args.n_gpu > 1:
         raise PipelineError(
             "torch.nn.DataParallel copies the model in every step: start one process per GPU, by "

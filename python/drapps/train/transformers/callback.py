@@ -165,14 +165,14 @@ class StepCallback(TrainerCallback, ExportableState):
     ) -> None:
         """A step was made, or came to nothing."""
         count = 1 if self._nominal is None else self._nominal.add(self._times)
-        told = getattr(
+        skipped = getattr(
             optimizer, "step_was_skipped", False
         )  # the Trainer, which moves no rate then
         plain = isinstance(lr_scheduler, LRScheduler)
-        if plain and not told and not isinstance(lr_scheduler, ReduceLROnPlateau):
+        if plain and not skipped and not isinstance(lr_scheduler, ReduceLROnPlateau):
             for _more in range(count - 1):
                 lr_scheduler.step()
-        if told or self._watching.came_to_nothing:
+        if skipped or self._watching.came_to_nothing:
             self.skipped += 1
             return
         size = self._watching.size
@@ -186,12 +186,12 @@ class StepCallback(TrainerCallback, ExportableState):
         """Adds the micro-batches of a step, and the noise scale where it is known."""
         if self._state is None or logs is None or "loss" not in logs:
             return
-        said: dict[str, float] = {"micro_batches": self._accumulation}
+        entries: dict[str, float] = {"micro_batches": self._accumulation}
         scale = self._watching.noise.estimate.scale
         if not math.isnan(scale):
-            said["noise_scale"] = scale
-        logs.update(said)
-        self._state.log_history[-1].update(said)
+            entries["noise_scale"] = scale
+        logs.update(entries)
+        self._state.log_history[-1].update(entries)
 
     def state(self) -> dict[str, Any]:
         """For the Trainer's checkpoints, as JSON.
@@ -242,10 +242,10 @@ class StepCallback(TrainerCallback, ExportableState):
 
     def _load(self, callbacks: Any) -> None:
         """What the Trainer has read from a checkpoint."""
-        found = callbacks.get(type(self).__name__) if isinstance(callbacks, Mapping) else None
-        if not isinstance(found, Mapping):
+        entry = callbacks.get(type(self).__name__) if isinstance(callbacks, Mapping) else None
+        if not isinstance(entry, Mapping):
             return
-        saved = found["saved"]
+        saved = entry["saved"]
         self._noise = saved["noise"]
         if self.schedule is not None and saved["schedule"] is not None:
             self.schedule.load_state_dict(saved["schedule"])

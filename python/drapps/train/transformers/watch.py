@@ -111,7 +111,7 @@ class Watch:
             self._open = MicroBatch(0, None)  # for passes of its own, which are no micro-batches
             first(model, given or inputs)
         micro = self._micro.begin(given or {"inputs": inputs})
-        if not micro.told and not self._warned:
+        if not micro.known and not self._warned:
             self._warned = True
             warnings.warn(_UNTOLD, RuntimeWarning, stacklevel=2)
         if micro.items is None:

@@ -70,9 +70,9 @@ constexpr std::string_view name_of(E value) noexcept {
 template <NamedEnum E>
 constexpr bool parse(std::string_view name, E& value) noexcept {
   const auto& names = EnumNames<E>::kNames;
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return false;
-  value = static_cast<E>(found - names.begin());
+  const auto position = std::find(names.begin(), names.end(), name);
+  if (position == names.end()) return false;
+  value = static_cast<E>(position - names.begin());
   return true;
 }
 

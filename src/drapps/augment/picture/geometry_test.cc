@@ -193,16 +193,16 @@ TEST(TorchResizedRect, LiesWithinThePicture) {
   TorchNumbers numbers(state, true);
   const Range scale{0.08, 1.0}, ratio{3.0 / 4, 4.0 / 3};
   const Range logarithms{std::log(ratio[0]), std::log(ratio[1])};
-  int told = 0;
+  int count = 0;
   for (int i = 0; i < 4000; ++i) {
     const Extent whole{1 + i % 500, 1 + i % 377};
     const auto rect = torch_resized_rect(whole, scale, logarithms, ratio, numbers);
     if (!rect) continue;
-    ++told;
+    ++count;
     ASSERT_TRUE(contains(whole_rect(whole), *rect));
     ASSERT_GT(std::min(rect->height, rect->width), 0);
   }
-  EXPECT_GT(told, 3900);
+  EXPECT_GT(count, 3900);
 }
 
 TEST(TorchResizedRect, IsNothingWhereTorchvisionsIsEmpty) {

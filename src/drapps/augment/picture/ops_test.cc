@@ -231,14 +231,14 @@ TEST(MovingOps, MoveBoxesWithTheMask) {
       if (const auto* crop = std::get_if<RandomCrop>(&op); crop != nullptr && crop->mode != PadMode::kConstant)
         continue;
       const Box around = box_around_ones(*picture.mask);
-      const auto found = std::find(picture.box_rows.begin(), picture.box_rows.end(), 8);
-      if (found == picture.box_rows.end()) {
+      const auto match = std::find(picture.box_rows.begin(), picture.box_rows.end(), 8);
+      if (match == picture.box_rows.end()) {
         ++dropped;
         EXPECT_EQ(around, Box{}) << tag;
         continue;
       }
       ++kept;
-      const Box moved = picture.boxes[static_cast<std::size_t>(found - picture.box_rows.begin())];
+      const Box moved = picture.boxes[static_cast<std::size_t>(match - picture.box_rows.begin())];
       // Nearest neighbour takes a pixel where the box covers its centre.
       const float tolerance = tag.find("resize") != std::string::npos ? 0.5F : 0.0F;
       if (around == Box{}) {

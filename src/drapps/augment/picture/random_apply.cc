@@ -19,16 +19,16 @@ Status RandomApply::run(Picture& /*picture*/, OpContext& ctx) const {
   return ok_status();
 }
 
-Result<PictureSpec> either(const PictureSpec& given, const PictureSpec& made) {
-  if (given.channels != made.channels) {
-    return op_error(RandomApply::kTag, "its ops make " + std::to_string(made.channels) + " of " +
+Result<PictureSpec> either(const PictureSpec& given, const PictureSpec& outcome) {
+  if (given.channels != outcome.channels) {
+    return op_error(RandomApply::kTag, "its ops make " + std::to_string(outcome.channels) + " of " +
                                            std::to_string(given.channels) + " channels, for some pictures only");
   }
   const auto bound = [](std::int32_t a, std::int32_t b) { return a == 0 || b == 0 ? 0 : std::max(a, b); };
-  PictureSpec out = made;
-  out.extent = {bound(given.extent.height, made.extent.height), bound(given.extent.width, made.extent.width)};
-  out.fixed = given.fixed && made.fixed && given.extent == made.extent;
-  out.erased = given.erased || made.erased;
+  PictureSpec out = outcome;
+  out.extent = {bound(given.extent.height, outcome.extent.height), bound(given.extent.width, outcome.extent.width)};
+  out.fixed = given.fixed && outcome.fixed && given.extent == outcome.extent;
+  out.erased = given.erased || outcome.erased;
   return out;
 }
 

@@ -31,7 +31,7 @@ struct RandomApply {
 
 /// What is known behind ops that are left out for some samples.
 /// @param given what comes before them.
-/// @param made  what they make.
-Result<PictureSpec> either(const PictureSpec& given, const PictureSpec& made);
+/// @param outcome  what they make.
+Result<PictureSpec> either(const PictureSpec& given, const PictureSpec& outcome);
 
 }  // namespace drapps

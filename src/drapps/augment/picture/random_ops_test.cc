@@ -256,9 +256,9 @@ TEST(RandomResizedCrop, TakesEitherFilterHalfOfTheTime) {
   int bilinears = 0;
   constexpr int kCount = 1000;
   for (std::uint64_t position = 0; position < kCount; ++position) {
-    const auto made = run(random, position);
-    const bool is_bilinear = made == run(bilinear, position);
-    EXPECT_NE(is_bilinear, made == run(bicubic, position));
+    const auto output = run(random, position);
+    const bool is_bilinear = output == run(bilinear, position);
+    EXPECT_NE(is_bilinear, output == run(bicubic, position));
     bilinears += is_bilinear ? 1 : 0;
   }
   EXPECT_NEAR(bilinears, kCount / 2.0, 2 * std::sqrt(kCount));

@@ -146,11 +146,11 @@ Status ArrayCodec::decode(std::span<const std::uint8_t> entry, std::uint64_t fir
     for (std::uint64_t down = first / layout.band_rows; down * layout.band_rows < end; ++down) {
       const std::uint64_t band = plane * layout.bands_down() + down;
       const std::uint64_t begin = band == 0 ? 0 : read_band(entry, band - 1).end;
-      const Band found = read_band(entry, band);
+      const Band header = read_band(entry, band);
       const std::size_t bytes = static_cast<std::size_t>(layout.rows_of(down)) * row_bytes;
-      if (begin > found.end || found.end > content.size() || found.end - begin > bytes) return damaged_band(band);
-      std::span<const std::uint8_t> rows = content.subspan(begin, found.end - begin);
-      if (verify == Verify::kYes && checksum(rows) != found.sum) return damaged_band(band);
+      if (begin > header.end || header.end > content.size() || header.end - begin > bytes) return damaged_band(band);
+      std::span<const std::uint8_t> rows = content.subspan(begin, header.end - begin);
+      if (verify == Verify::kYes && checksum(rows) != header.sum) return damaged_band(band);
       if (rows.size() < bytes) {
         if (compressor == nullptr) return damaged_band(band);
         const bool filtered = layout.filter != ByteFilter::kNone;

@@ -29,8 +29,8 @@ std::vector<IndexEntry> entries_of(std::size_t count, std::int16_t seed = 0) {
 
 std::size_t known(MemoryIndexStore& store, const IndexKey& key) {
   ScanIndex index;
-  const bool found = store.get(key, index);
-  EXPECT_EQ(found, !index.entries.empty());
+  const bool hit = store.get(key, index);
+  EXPECT_EQ(hit, !index.entries.empty());
   return index.entries.size();
 }
 

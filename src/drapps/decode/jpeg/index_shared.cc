@@ -150,14 +150,14 @@ Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::make(std::uint64_t b
 Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::attach(int fd) {
   auto file = SharedFile::attach(fd);
   if (!file.ok()) return std::move(file).error();
-  IndexGeometry found;
-  const bool read = pread(file->fd(), &found, sizeof found, 0) == static_cast<ssize_t>(sizeof found);
-  const IndexGeometry plan = plan_of(found.file_bytes, found.pictures);
-  if (!read || found.magic != plan.magic || found.file_bytes < kLeastTable || found.file_bytes >= kMostTable ||
-      found.slots != plan.slots || found.records_offset != plan.records_offset || file->bytes() != plan.file_bytes) {
+  IndexGeometry layout;
+  const bool read = pread(file->fd(), &layout, sizeof layout, 0) == static_cast<ssize_t>(sizeof layout);
+  const IndexGeometry plan = plan_of(layout.file_bytes, layout.pictures);
+  if (!read || layout.magic != plan.magic || layout.file_bytes < kLeastTable || layout.file_bytes >= kMostTable ||
+      layout.slots != plan.slots || layout.records_offset != plan.records_offset || file->bytes() != plan.file_bytes) {
     return invalid("file descriptor " + std::to_string(fd) + " is no table of indexes; hand over that of the store");
   }
-  return open(*std::move(file), found);
+  return open(*std::move(file), layout);
 }
 
 SharedIndexStore::IndexHeader& SharedIndexStore::header() const noexcept {
@@ -229,14 +229,14 @@ SharedIndexStore::IndexRecord* SharedIndexStore::place(const IndexKey& key, cons
   const std::uint64_t bytes = IndexRecord::bytes_for(shape.entries());
   const std::uint64_t offset = allocate(bytes);
   if (offset == 0) return nullptr;
-  auto* const made = new (mapping_.data() + offset) IndexRecord{key.record, key.identity.inode, shape, 0};
+  auto* const candidate = new (mapping_.data() + offset) IndexRecord{key.record, key.identity.inode, shape, 0};
   const std::uint64_t word = key.identity.inode >> kOffsetBits << kOffsetBits | offset;
   auto* const slots = reinterpret_cast<Counter*>(mapping_.data() + kSlotsOffset);
   IndexRecord* record = nullptr;
   for (std::uint64_t probe = at.probe; record == nullptr && probe < kProbes; ++probe) {
     std::uint64_t there = 0;
     Counter& slot = slots[(key.record + probe) & (geometry_.slots - 1)];
-    if (slot.compare_exchange_strong(there, word, std::memory_order_acq_rel)) return made;
+    if (slot.compare_exchange_strong(there, word, std::memory_order_acq_rel)) return candidate;
     record = record_at(there, key);
   }
   // Nobody else knows of the new one. It goes, if nothing was put behind it.

@@ -52,9 +52,9 @@ void learn(SharedIndexStore& store, std::uint64_t number, std::size_t count) {
 /// How many entries are known; 1,000 where they are not the right ones.
 std::size_t known_of(SharedIndexStore& store, std::uint64_t number) {
   ScanIndex index;
-  const bool found = store.get(key_number(number), index);
-  EXPECT_EQ(found, !index.entries.empty());
-  if (found && index.shape != kTableShape) return 1000;
+  const bool hit = store.get(key_number(number), index);
+  EXPECT_EQ(hit, !index.entries.empty());
+  if (hit && index.shape != kTableShape) return 1000;
   return index.entries == known_entries(number, index.entries.size()) ? index.entries.size() : 1000;
 }
 
@@ -78,13 +78,13 @@ TEST(SharedIndexStore, GivesBackWhatWasOfferedAndWhatWasOfferedBeyondIt) {
   EXPECT_EQ(known_of(*store, 2), 0u);
   learn(*store, 2, kAllEntries);
 
-  const SharedIndexStatistics told = other->statistics();
-  EXPECT_EQ(told.records, 2u);
-  EXPECT_EQ(told.complete, 1u);
-  EXPECT_EQ(told.entries, 50u + kAllEntries);
-  EXPECT_DOUBLE_EQ(told.coverage(), (50.0 + kAllEntries) / (2 * kAllEntries));
-  EXPECT_EQ(told.hits, 3u);
-  EXPECT_EQ(told.misses, 2u);
+  const SharedIndexStatistics statistics = other->statistics();
+  EXPECT_EQ(statistics.records, 2u);
+  EXPECT_EQ(statistics.complete, 1u);
+  EXPECT_EQ(statistics.entries, 50u + kAllEntries);
+  EXPECT_DOUBLE_EQ(statistics.coverage(), (50.0 + kAllEntries) / (2 * kAllEntries));
+  EXPECT_EQ(statistics.hits, 3u);
+  EXPECT_EQ(statistics.misses, 2u);
 }
 
 TEST(SharedIndexStore, IgnoresWhatNoPictureHas) {
@@ -104,10 +104,10 @@ TEST(SharedIndexStore, KeepsWhatItHasWhereTheBudgetIsUsedUp) {
   const auto store = new_table();
   constexpr std::uint64_t kPictures = 2000;
   for (std::uint64_t number = 0; number < kPictures; ++number) learn(*store, number, 30);
-  const SharedIndexStatistics told = store->statistics();
-  EXPECT_GT(told.records, 500u);
-  EXPECT_GT(told.refused, 500u);
-  EXPECT_EQ(told.records + told.refused, kPictures);
+  const SharedIndexStatistics statistics = store->statistics();
+  EXPECT_GT(statistics.records, 500u);
+  EXPECT_GT(statistics.refused, 500u);
+  EXPECT_EQ(statistics.records + statistics.refused, kPictures);
   EXPECT_LE(store->bytes(), kIndexTable);
   for (std::uint64_t number = 0; number < 100; ++number) EXPECT_EQ(known_of(*store, number), 30u);
   learn(*store, 5, kAllEntries);  // whose place is there already
@@ -123,18 +123,18 @@ TEST(SharedIndexStore, ChoosesGroupsByTheShareOfAPicture) {
 
 TEST(SharedIndexStore, AFileIsCalledByAllOfItsBytes) {
   const auto store = new_table();
-  const auto told = [](const IndexKey& key) { return std::tuple(key.record, key.identity.size, key.identity.inode); };
+  const auto fields = [](const IndexKey& key) { return std::tuple(key.record, key.identity.size, key.identity.inode); };
   std::vector<std::uint8_t> file(50'000, 7);
-  const auto before = told(store->key_of(file));
-  EXPECT_EQ(told((*SharedIndexStore::attach(store->fd()))->key_of(file)), before);
-  EXPECT_NE(told(new_table()->key_of(file)), before);
+  const auto before = fields(store->key_of(file));
+  EXPECT_EQ(fields((*SharedIndexStore::attach(store->fd()))->key_of(file)), before);
+  EXPECT_NE(fields(new_table()->key_of(file)), before);
   for (const std::size_t at : {0u, 25'000u, 49'999u}) {
     file[at] ^= 1;
-    EXPECT_NE(told(store->key_of(file)), before);
+    EXPECT_NE(fields(store->key_of(file)), before);
     file[at] ^= 1;
   }
   file.pop_back();
-  EXPECT_NE(told(store->key_of(file)), before);
+  EXPECT_NE(fields(store->key_of(file)), before);
 }
 
 TEST(SharedIndexStore, WhatWasWrittenOverIsNotUsed) {
@@ -198,12 +198,12 @@ TEST(SharedIndexStore, ThreadsThatLearnTheSameAtOnceFindItRight) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const SharedIndexStatistics told = store->statistics();
-  EXPECT_EQ(told.records, 300u);
+  const SharedIndexStatistics statistics = store->statistics();
+  EXPECT_EQ(statistics.records, 300u);
   std::uint64_t entries = 0;
   for (std::uint64_t number = 0; number < 300; ++number) entries += known_of(*store, number);
-  EXPECT_EQ(told.entries, entries);
-  EXPECT_EQ(told.complete_entries, 300 * kAllEntries);
+  EXPECT_EQ(statistics.entries, entries);
+  EXPECT_EQ(statistics.complete_entries, 300 * kAllEntries);
 }
 
 TEST(SharedIndexStore, OfProcessesThatAreKilledNothingStaysButWhatIsWhole) {

@@ -31,9 +31,9 @@ bool read_quantizers(std::span<const std::uint8_t> body, PlainHeader& header) {
   constexpr std::size_t kLength = 65;
   for (; !body.empty(); body = body.subspan(kLength)) {
     if (body[0] >> 4 != 0 || body.size() < kLength) return false;
-    PlainHeader::Quantizer& made = header.quantizers.emplace_back();
-    made.number = body[0] & 15;
-    for (std::size_t k = 0; k < made.values.size(); ++k) made.values[kernel::jpeg::kZigzag[k]] = body[1 + k];
+    PlainHeader::Quantizer& quantizer = header.quantizers.emplace_back();
+    quantizer.number = body[0] & 15;
+    for (std::size_t k = 0; k < quantizer.values.size(); ++k) quantizer.values[kernel::jpeg::kZigzag[k]] = body[1 + k];
   }
   return true;
 }

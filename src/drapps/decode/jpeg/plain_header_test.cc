@@ -18,12 +18,12 @@ using drapps::testing::encode_jpeg;
 
 /// A file with one more segment behind the marker that begins it.
 Bytes with_segment(const Bytes& file, std::uint8_t marker, std::string_view body) {
-  Bytes made{0xFF, 0xD8, 0xFF, marker};
-  made.push_back(static_cast<std::uint8_t>((body.size() + 2) >> 8));
-  made.push_back(static_cast<std::uint8_t>((body.size() + 2) & 255));
-  made.insert(made.end(), body.begin(), body.end());
-  made.insert(made.end(), file.begin() + 2, file.end());
-  return made;
+  Bytes bytes{0xFF, 0xD8, 0xFF, marker};
+  bytes.push_back(static_cast<std::uint8_t>((body.size() + 2) >> 8));
+  bytes.push_back(static_cast<std::uint8_t>((body.size() + 2) & 255));
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  bytes.insert(bytes.end(), file.begin() + 2, file.end());
+  return bytes;
 }
 
 TEST(PlainHeader, NamesSizeLayersTablesAndWhereTheScanBegins) {

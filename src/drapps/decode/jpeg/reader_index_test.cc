@@ -200,8 +200,8 @@ TEST_F(JpegReaderIndex, EntriesOfAnyKindAreNoFault) {
         for (std::int16_t& dc : entry.dc) dc = static_cast<std::int16_t>(random_());
       }
       // Pixels may be wrong where nothing contradicts the index; there is a picture, whatever it is.
-      const std::string found = twins_.compare(static_cast<std::size_t>(n) % twins_.levels(), region(), &index);
-      ASSERT_TRUE(found.empty() || found.find("pixels differ") != std::string::npos) << found;
+      const std::string difference = twins_.compare(static_cast<std::size_t>(n) % twins_.levels(), region(), &index);
+      ASSERT_TRUE(difference.empty() || difference.find("pixels differ") != std::string::npos) << difference;
     }
   }
 }

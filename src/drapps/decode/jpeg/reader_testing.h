@@ -130,8 +130,8 @@ class Twins {
 inline bool full_tests() { return std::getenv("DRAPPS_TEST_FULL") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
 /// Corners, single pixels and anything else.
-template <class Pick>
-Rect any_region(Extent extent, const Pick& pick) {
+template <class Chooser>
+Rect any_region(Extent extent, const Chooser& pick) {
   Rect rect{pick(0, extent.height - 1), pick(0, extent.width - 1), 1, 1};
   const int kind = pick(0, 7);
   if (kind == 0) return rect;

@@ -29,7 +29,7 @@ class Strip {
  public:
   Strip(const Frame& frame, const Rect& region, const ImageView& out, bool luma, kernel::Level level)
       : frame_(frame),
-        made_(luma ? 1 : frame.components),
+        components_(luma ? 1 : frame.components),
         region_(region),
         out_(out),
         level_(level),
@@ -76,7 +76,7 @@ class Strip {
 
   /// Goes on to rows of MCUs [row, row + rows), of which the picture may have one less.
   void begin(std::int32_t row, std::int32_t rows) {
-    for (std::int32_t c = 0; c < made_ && rows_ != 0 && part_.smooth_down; ++c) {
+    for (std::int32_t c = 0; c < components_ && rows_ != 0 && part_.smooth_down; ++c) {
       const std::int32_t left = plane(c).left - kUnit, last = top(c) + height(c) - 1;
       std::memcpy(at(c, top(c) - 1, left), at(c, last, left), static_cast<std::size_t>(plane(c).stride));
     }
@@ -86,7 +86,7 @@ class Strip {
 
   /// Makes pixels of `count` MCUs of row `i` of the strip, from MCU `first` on, whose coefficients are in targets(i).
   void transform(std::int32_t i, std::int32_t first, std::int32_t count) const {
-    for (std::int32_t c = 0; c < made_; ++c) {
+    for (std::int32_t c = 0; c < components_; ++c) {
       const Sampling sampling = plane(c).sampling;
       for (std::int32_t v = 0; v < sampling.down; ++v) {
         kernel::jpeg::inverse_dct(at(c, top(c) + 8 * (i * sampling.down + v), 8 * sampling.across * first),
@@ -134,7 +134,7 @@ class Strip {
   /// Beyond the picture its outermost samples count on.
   void extend_edges() const {
     const std::int32_t end = part_.chroma.width;
-    for (std::int32_t c = 1; c < made_; ++c) {
+    for (std::int32_t c = 1; c < components_; ++c) {
       for (std::int32_t y = top(c); y < top(c) + height(c); ++y) {
         if (plane(c).left == 0) *at(c, y, -1) = *at(c, y, 0);
         if (8 * part_.columns.end >= end) *at(c, y, end) = *at(c, y, end - 1);
@@ -169,7 +169,7 @@ class Strip {
     const auto n = static_cast<std::size_t>(region_.width);
     const std::int32_t row = y - region_.top;
     const std::uint8_t* luma = at(0, y, region_.left);
-    if (made_ == 1) {
+    if (components_ == 1) {
       for (std::int32_t c = 0; c < out_.channels; ++c) std::memcpy(out_.row(c, row), luma, n);
       return;
     }
@@ -184,7 +184,7 @@ class Strip {
   }
 
   const Frame& frame_;
-  const std::int32_t made_;  // components that pixels are made of
+  const std::int32_t components_;  // components that pixels are made of
   const Rect region_;
   const ImageView out_;
   const kernel::Level level_;

@@ -94,11 +94,11 @@ bool ScanReader::jump(ScanPlace& place, std::uint32_t row, std::uint32_t column)
   const std::uint32_t across = shape.groups_across();
   const std::uint64_t mcu = entry / across * mcus_across_ + entry % across * shape.group;
   if (mcu <= place.mcu) return true;
-  const IndexEntry& found = index_->entries[entry];
-  if (found.bit() > scan_.size * 8) return false;
+  const IndexEntry& point = index_->entries[entry];
+  if (point.bit() > scan_.size * 8) return false;
   place.mcu = mcu;
-  place.cursor.bit = found.bit();
-  std::copy(std::begin(found.dc), std::end(found.dc), place.cursor.dc.begin());
+  place.cursor.bit = point.bit();
+  std::copy(std::begin(point.dc), std::end(point.dc), place.cursor.dc.begin());
   return true;
 }
 

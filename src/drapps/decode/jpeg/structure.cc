@@ -213,11 +213,11 @@ std::size_t find_marker(std::span<const std::uint8_t> bytes, std::size_t from) n
   for (std::size_t at = from; at < last;) {
     const std::size_t end = std::min(last, at + kStep);
     if (end - at == kStep) {
-      std::uint8_t found = 0;
+      std::uint8_t flags = 0;
       for (std::size_t i = 0; i < kStep; ++i) {
-        found |= static_cast<std::uint8_t>((data[at + i] == 0xFF) & (data[at + i + 1] != 0));
+        flags |= static_cast<std::uint8_t>((data[at + i] == 0xFF) & (data[at + i + 1] != 0));
       }
-      if (found == 0) {
+      if (flags == 0) {
         at = end;
         continue;
       }

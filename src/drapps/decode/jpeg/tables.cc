@@ -13,17 +13,17 @@ Result<const HuffmanTable*> TableCache::get(kernel::jpeg::CodeClass kind, std::s
   const auto same = [&](const TablePlace& place) {
     return place.kind == kind && place.size == code.size() && std::equal(code.begin(), code.end(), place.code.begin());
   };
-  auto found = std::find_if(places_.begin(), places_.end(), same);
-  if (found == places_.end()) {
-    found = std::min_element(places_.begin(), places_.end(),
-                             [](const TablePlace& a, const TablePlace& b) { return a.last_asked < b.last_asked; });
-    found->kind = kind;
-    found->size = code.size();
-    std::copy(code.begin(), code.end(), found->code.begin());
-    found->good = kernel::jpeg::make_table(*new (tables + (found - places_.begin())) HuffmanTable, kind, code);
+  auto slot = std::find_if(places_.begin(), places_.end(), same);
+  if (slot == places_.end()) {
+    slot = std::min_element(places_.begin(), places_.end(),
+                            [](const TablePlace& a, const TablePlace& b) { return a.last_asked < b.last_asked; });
+    slot->kind = kind;
+    slot->size = code.size();
+    std::copy(code.begin(), code.end(), slot->code.begin());
+    slot->good = kernel::jpeg::make_table(*new (tables + (slot - places_.begin())) HuffmanTable, kind, code);
   }
-  found->last_asked = ++asked_;
-  return found->good ? tables + (found - places_.begin()) : nullptr;
+  slot->last_asked = ++asked_;
+  return slot->good ? tables + (slot - places_.begin()) : nullptr;
 }
 
 void TableCache::reset() noexcept {

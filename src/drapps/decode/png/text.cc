@@ -18,7 +18,7 @@ constexpr std::size_t kAllChunks = 64 * kOneChunk;
 /// What stands before the first zero, and what stands behind it; all and nothing where there is none.
 struct Split {
   Bytes head, tail;
-  bool found = false;
+  bool has_zero = false;
 };
 
 Split split(Bytes bytes) {
@@ -72,7 +72,7 @@ Status TextLimits::check(const Chunk& chunk) {
   bool inflate = packed || profile;
   if (profile) {
     // Pillow looks for the method behind the name, which is the first byte where no zero ends the name.
-    const Bytes method = key.found ? key.tail : chunk.body;
+    const Bytes method = key.has_zero ? key.tail : chunk.body;
     if (method.empty()) return refused("a colour profile is too short; the file is damaged", chunk);
     text = method;
   }
@@ -81,11 +81,11 @@ Status TextLimits::check(const Chunk& chunk) {
     text = text.subspan(1);
   }
   if (international) {
-    if (!key.found || text.size() < 2) return ok_status();
+    if (!key.has_zero || text.size() < 2) return ok_status();
     inflate = text[0] != 0;
     if (inflate && text[1] != 0) return ok_status();
     const Split language = split(text.subspan(2)), keyword = split(language.tail);
-    if (!language.found || !keyword.found) return ok_status();
+    if (!language.has_zero || !keyword.has_zero) return ok_status();
     text = keyword.tail;
   }
   std::size_t size = inflate ? 0 : text.size();

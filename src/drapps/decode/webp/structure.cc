@@ -44,9 +44,9 @@ Result<WebpPicture> read_structure(std::span<const std::uint8_t> bytes, const De
   const WebPData data{bytes.data(), bytes.size()};
   const Demuxer demuxer(WebPDemux(&data), &WebPDemuxDelete);
   WebPIterator frame{};
-  const bool found = demuxer != nullptr && WebPDemuxGetFrame(demuxer.get(), 1, &frame) != 0;
+  const bool has_frame = demuxer != nullptr && WebPDemuxGetFrame(demuxer.get(), 1, &frame) != 0;
   WebpPicture picture;
-  if (found) {
+  if (has_frame) {
     picture.canvas = {static_cast<std::int32_t>(WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT)),
                       static_cast<std::int32_t>(WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH))};
     picture.frame = {frame.y_offset, frame.x_offset, frame.height, frame.width};
@@ -54,7 +54,7 @@ Result<WebpPicture> read_structure(std::span<const std::uint8_t> bytes, const De
     picture.alpha = frame.has_alpha != 0;
   }
   WebPDemuxReleaseIterator(&frame);
-  if (!found) {
+  if (!has_frame) {
     return decode_error(ErrorCode::kCorrupt, "the WebP's chunks contradict each other; the file is damaged",
                         kFileHeader);
   }

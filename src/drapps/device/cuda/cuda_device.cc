@@ -63,9 +63,9 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::make(std::shared_ptr<const CudaD
                    .stage = Stage::kDeliver,
                    .message = "no kernel was built for GPUs of architecture " + std::to_string(10 * major + minor)};
     }
-    std::unique_ptr<CudaDevice> made(new CudaDevice(std::move(driver), device));
-    DRAPPS_RETURN_IF_ERROR(made->load(*image));
-    return made;
+    std::unique_ptr<CudaDevice> instance(new CudaDevice(std::move(driver), device));
+    DRAPPS_RETURN_IF_ERROR(instance->load(*image));
+    return instance;
   });
 }
 

@@ -22,7 +22,7 @@ CudaStandIn& stand_in() {
   return *reinterpret_cast<CudaStandInState*>(::dlsym(library, kCudaStandInState))();
 }
 
-std::unique_ptr<CudaDevice> made() {
+std::unique_ptr<CudaDevice> new_device() {
   return CudaDevice::make(CudaDriver::load(CUDA_STAND_IN).value(), 0, std::span(&kImage, 1)).value();
 }
 
@@ -47,7 +47,7 @@ TEST(CudaDevice, AnOrdinalThatIsNotThereIsRefused) {
 TEST(CudaDevice, CopiesAndLaunchesInItsContextAlone) {
   CudaStandIn& gpu = stand_in();
   {
-    const auto device = made();
+    const auto device = new_device();
     EXPECT_EQ(device->name(), "Stand-in");
     EXPECT_EQ(gpu.contexts, 1);
     const auto stream = device->stream().value();
@@ -84,7 +84,7 @@ TEST(CudaDevice, CopiesAndLaunchesInItsContextAlone) {
 
 /// The child of a fork has a copy of the context, which is of no use: it says so, and leaves all of it alone.
 TEST(CudaDevice, IsOfNoUseInAChildOfAFork) {
-  auto device = made();
+  auto device = new_device();
   auto stream = device->stream().value();
   auto event = device->event().value();
   Memory there = device->allocate(Where::kDevice, 300).value();
@@ -93,16 +93,16 @@ TEST(CudaDevice, IsOfNoUseInAChildOfAFork) {
     const CudaStandIn before = stand_in();
     const Status recorded = stream->record(*event);
     const auto memory = device->allocate(Where::kDevice, 8);
-    bool said = !recorded.ok() && recorded.error().code == ErrorCode::kDeviceLost && !memory.ok() &&
+    bool good = !recorded.ok() && recorded.error().code == ErrorCode::kDeviceLost && !memory.ok() &&
                 memory.error().message.find("start the child by \"spawn\" or \"forkserver\"") != std::string::npos;
     there.reset();
     event.reset();
     stream.reset();
     device.reset();
     const CudaStandIn& now = stand_in();
-    said = said && now.contexts == before.contexts && now.streams == before.streams && now.events == before.events &&
+    good = good && now.contexts == before.contexts && now.streams == before.streams && now.events == before.events &&
            now.blocks_of_memory == before.blocks_of_memory && now.modules == before.modules;
-    ::_exit(said ? 0 : 1);
+    ::_exit(good ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -112,7 +112,7 @@ TEST(CudaDevice, IsOfNoUseInAChildOfAFork) {
 
 TEST(CudaDevice, StreamsHaveTheLeastPriority) {
   CudaStandIn& gpu = stand_in();
-  const auto device = made();
+  const auto device = new_device();
   for (const int least : {0, 3}) {
     gpu.least_priority = least;
     gpu.priority = -1;
@@ -126,7 +126,7 @@ TEST(CudaDevice, StreamsHaveTheLeastPriority) {
 
 TEST(CudaDevice, ErrorsSayWhatFailedAndTellMemoryApart) {
   CudaStandIn& gpu = stand_in();
-  const auto device = made();
+  const auto device = new_device();
   gpu.no_memory = true;
   EXPECT_EQ(device->allocate(Where::kDevice, 8).error().code, ErrorCode::kResourceExhausted);
   gpu.no_memory = false;

@@ -21,7 +21,7 @@ CudaStandIn state;
 thread_local int capture_mode = 0;
 thread_local int depth = 0;
 
-int made(int& count, CudaHandle* handle) {
+int create(int& count, CudaHandle* handle) {
   ++count;
   *handle = new int(0);
   return 0;
@@ -103,12 +103,12 @@ DRAPPS_EXPORT int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 DRAPPS_EXPORT int cuStreamCreateWithPriority(CudaHandle* stream, unsigned, int priority) {
   state.priority = priority;
-  return made(state.streams, stream), entered();
+  return create(state.streams, stream), entered();
 }
 DRAPPS_EXPORT int cuStreamSynchronize(CudaHandle) { return entered(); }
 DRAPPS_EXPORT int cuStreamDestroy_v2(CudaHandle stream) { return ended(state.streams, stream), entered(); }
 DRAPPS_EXPORT int cuStreamWaitEvent(CudaHandle, CudaHandle, unsigned) { return entered(); }
-DRAPPS_EXPORT int cuEventCreate(CudaHandle* event, unsigned) { return made(state.events, event), entered(); }
+DRAPPS_EXPORT int cuEventCreate(CudaHandle* event, unsigned) { return create(state.events, event), entered(); }
 DRAPPS_EXPORT int cuEventDestroy_v2(CudaHandle event) { return ended(state.events, event), entered(); }
 DRAPPS_EXPORT int cuEventRecord(CudaHandle event, CudaHandle) { return *static_cast<int*>(event) = 1, entered(); }
 /// Is not ready when it is asked first.
@@ -131,7 +131,7 @@ DRAPPS_EXPORT int cuMemcpyDtoHAsync_v2(void* to, CudaAddress from, std::size_t b
 }
 DRAPPS_EXPORT int cuModuleLoadData(CudaHandle* module, const void* image) {
   if (std::string_view(static_cast<const char*>(image)) != "kernels") return 200;  // CUDA_ERROR_INVALID_IMAGE
-  return made(state.modules, module), entered();
+  return create(state.modules, module), entered();
 }
 DRAPPS_EXPORT int cuModuleUnload(CudaHandle module) { return ended(state.modules, module), entered(); }
 DRAPPS_EXPORT int cuModuleGetFunction(CudaHandle* function, CudaHandle, const char* name) {

@@ -62,8 +62,8 @@ Result<std::unique_ptr<Stream>> CudaStream::make(const CudaDevice& device) {
   CudaHandle stream = nullptr;
   DRAPPS_RETURN_IF_ERROR(in_context(device, "making a stream", [&](const CudaFunctions& call) {
     int least = 0, greatest = 0;
-    const int told = call.stream_priorities(&least, &greatest);
-    return told == kCudaSuccess ? call.stream_create(&stream, kNonBlocking, least) : told;
+    const int code = call.stream_priorities(&least, &greatest);
+    return code == kCudaSuccess ? call.stream_create(&stream, kNonBlocking, least) : code;
   }));
   return catching([&]() -> Result<std::unique_ptr<Stream>> {
     return std::unique_ptr<Stream>(new CudaStream(device, stream, true));

@@ -60,10 +60,10 @@ Result<Memory> HostDevice::allocate(Where where, std::size_t bytes) {
 
 void HostDevice::free(Where where, std::byte* data, std::size_t bytes) noexcept {
   const std::scoped_lock lock(mutex_);
-  const auto found = pieces_.find(data);
-  assert(found != pieces_.end() && found->second.bytes == bytes && found->second.where == where);
-  ::munmap(found->second.mapping, found->second.mapped);
-  pieces_.erase(found);
+  const auto piece = pieces_.find(data);
+  assert(piece != pieces_.end() && piece->second.bytes == bytes && piece->second.where == where);
+  ::munmap(piece->second.mapping, piece->second.mapped);
+  pieces_.erase(piece);
   if (where == Where::kDevice) used_ -= bytes;
 }
 
@@ -83,9 +83,9 @@ std::size_t HostDevice::used() const {
 
 Result<std::unique_ptr<Stream>> HostDevice::stream() {
   DRAPPS_RETURN_IF_ERROR(alive());
-  auto made = HostStream::make(*this);
-  if (!made.ok()) return std::move(made).error();
-  return std::unique_ptr<Stream>(*std::move(made));
+  auto host_stream = HostStream::make(*this);
+  if (!host_stream.ok()) return std::move(host_stream).error();
+  return std::unique_ptr<Stream>(*std::move(host_stream));
 }
 
 Result<std::unique_ptr<Stream>> HostDevice::foreign_stream(std::uintptr_t handle) {

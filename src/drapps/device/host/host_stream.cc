@@ -57,12 +57,12 @@ Status HostEvent::wait() {
 }
 
 Result<std::unique_ptr<HostStream>> HostStream::make(HostDevice& device) {
-  std::unique_ptr<HostStream> made;
-  DRAPPS_RETURN_IF_ERROR(catching([&] { made.reset(new HostStream(device)); }));
-  auto thread = ServiceThread::start("drapps-stream", [stream = made.get()](const std::stop_token&) { stream->run(); });
+  std::unique_ptr<HostStream> self;
+  DRAPPS_RETURN_IF_ERROR(catching([&] { self.reset(new HostStream(device)); }));
+  auto thread = ServiceThread::start("drapps-stream", [stream = self.get()](const std::stop_token&) { stream->run(); });
   if (!thread.ok()) return std::move(thread).error();
-  made->thread_ = *std::move(thread);
-  return made;
+  self->thread_ = *std::move(thread);
+  return self;
 }
 
 HostStream::~HostStream() {

@@ -39,7 +39,7 @@ struct Keep {
       const PictureWork& work = a.augment.work[tile.picture];
       const Pixel pixel = shared.pixel(tile, picture, picture.channels(), y, x);
       const std::int64_t plane = static_cast<std::int64_t>(work.made_rows) * work.made_columns;
-      std::uint8_t* const out = a.augment.kept + work.made + static_cast<std::int64_t>(y) * work.made_columns + x;
+      std::uint8_t* const out = a.augment.kept + work.offset + static_cast<std::int64_t>(y) * work.made_columns + x;
       const std::int32_t channels = work.made_channels > 0 ? work.made_channels : picture.channels();
       for (std::int32_t c = 0; c < channels; ++c) out[c * plane] = static_cast<std::uint8_t>(pixel.levels[c]);
     }

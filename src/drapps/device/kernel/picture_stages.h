@@ -68,7 +68,7 @@ struct PictureWork {
   std::int32_t channels = 0;           // of such a picture, or 0: as many as the launch's pictures
   std::int32_t made_channels = 0;      // likewise, of one that is made to be kept
   std::int32_t made_rows = 0, made_columns = 0;
-  std::int64_t made = 0;  // bytes from AugmentArguments::kept to it
+  std::int64_t offset = 0;  // bytes from AugmentArguments::kept to it
 };
 
 /// What a float becomes that stands in a row.
@@ -136,18 +136,18 @@ class PictureStages {
 
   /// The picture whose mean its contrast number `round` blends with; an empty one where it has none.
   static PictureStages before_contrast(const AugmentArguments& arguments, std::int32_t picture, std::int32_t round) {
-    PictureStages made(arguments, picture);
-    made.sides_[0] = made.sides_[1] = 0;
-    for (std::int32_t i = 0; i < made.work_.colors; ++i) {
-      const PictureColor& color = made.changes_[i];
+    PictureStages stages(arguments, picture);
+    stages.sides_[0] = stages.sides_[1] = 0;
+    for (std::int32_t i = 0; i < stages.work_.colors; ++i) {
+      const PictureColor& color = stages.changes_[i];
       if (color.change != Change::kContrast || round-- > 0) continue;
-      made.after_ = color.behind;
-      made.colors_ = i;
-      made.sides_[0] = color.height;
-      made.sides_[1] = color.width;
+      stages.after_ = color.behind;
+      stages.colors_ = i;
+      stages.sides_[0] = color.height;
+      stages.sides_[1] = color.width;
       break;
     }
-    return made;
+    return stages;
   }
 
   /// Its height, or its width.
@@ -155,10 +155,10 @@ class PictureStages {
 
   /// The picture that is made to be kept.
   static PictureStages to_keep(const AugmentArguments& arguments, std::int32_t picture) {
-    PictureStages made(arguments, picture);
-    made.sides_[0] = made.work_.made_rows;
-    made.sides_[1] = made.work_.made_columns;
-    return made;
+    PictureStages stages(arguments, picture);
+    stages.sides_[0] = stages.work_.made_rows;
+    stages.sides_[1] = stages.work_.made_columns;
+    return stages;
   }
 
   /// Of the picture that it begins with.

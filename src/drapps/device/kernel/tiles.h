@@ -77,7 +77,7 @@ struct TileLines {
   /// The pixel at (y, x), which is in the tile and the picture, in the phase behind fill().
   Pixel pixel(const Tile& tile, const PictureStages& picture, std::int32_t channels, std::int32_t y,
               std::int32_t x) const {
-    Pixel made{.levels = {}, .channels = channels};
+    Pixel result{.levels = {}, .channels = channels};
     const std::int32_t axis = picture.first_axis();
     const std::int32_t across = Tile::kSides[axis];
     const std::int32_t in_tile = (axis == 0 ? y : x) - tile.first[axis];
@@ -85,14 +85,14 @@ struct TileLines {
     const std::int32_t move = filled(places[0], places[1]);
     for (std::int32_t c = 0; c < 4; ++c) {
       if (move < 0) {
-        made.levels[c] = picture.fill(c, move);  // of as many channels as there are behind the move
+        result.levels[c] = picture.fill(c, move);  // of as many channels as there are behind the move
       } else if (c < channels) {
         const std::uint8_t* const lines_of = lines > 0 ? between + c * lines * across + in_tile : nullptr;
-        made.levels[c] = picture.twice(c, places[axis], places[1 - axis], lines_of, low, across);
+        result.levels[c] = picture.twice(c, places[axis], places[1 - axis], lines_of, low, across);
       }
     }
-    picture.change_colors(made, move);
-    return made;
+    picture.change_colors(result, move);
+    return result;
   }
 };
 

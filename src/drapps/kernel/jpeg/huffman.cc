@@ -39,8 +39,8 @@ class Lookup {
   /// The code that begins `bits` behind the begin of a look, where the look holds all of it.
   std::uint32_t behind(std::uint32_t look, std::uint32_t bits) const {
     if (bits >= kBits) return 0;
-    const std::uint32_t found = entries_[look << bits & (kSize - 1)];
-    return bits + code_bits_of(found) <= kBits ? found : 0;
+    const std::uint32_t entry = entries_[look << bits & (kSize - 1)];
+    return bits + code_bits_of(entry) <= kBits ? entry : 0;
   }
 
  private:
@@ -104,12 +104,12 @@ bool make_table(HuffmanTable& table, CodeClass kind, std::span<const std::uint8_
     for (std::uint32_t i = 0; i < counts[length - 1]; ++i, ++code, ++used) {
       // All ones is no code.
       if (used == symbols.size() || used == table.symbol.size() || code + 1 >= (1u << length)) return false;
-      const std::uint32_t found = entry_of(kind, length, symbols[used]);
-      if (found == 0) return false;
-      table.symbol[used] = found;
-      singles.add(code, length, found);
-      pairs.add(code, length, found);
-      severals.add(code, length, found);
+      const std::uint32_t entry = entry_of(kind, length, symbols[used]);
+      if (entry == 0) return false;
+      table.symbol[used] = entry;
+      singles.add(code, length, entry);
+      pairs.add(code, length, entry);
+      severals.add(code, length, entry);
     }
     table.limit[length] = code << (16 - length);
     code <<= 1;

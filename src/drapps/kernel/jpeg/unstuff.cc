@@ -9,12 +9,12 @@ namespace drapps::kernel::jpeg {
 Unstuffed unstuff_portable(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept {
   std::size_t read = 0, written = 0;
   while (read < n) {
-    const auto* found = static_cast<const std::uint8_t*>(std::memchr(in + read, 0xFF, n - read));
-    const std::size_t plain = (found == nullptr ? n : static_cast<std::size_t>(found - in)) - read;
+    const auto* match = static_cast<const std::uint8_t*>(std::memchr(in + read, 0xFF, n - read));
+    const std::size_t plain = (match == nullptr ? n : static_cast<std::size_t>(match - in)) - read;
     std::memcpy(out + written, in + read, plain);
     read += plain;
     written += plain;
-    if (found == nullptr || read + 1 == n || in[read + 1] != 0) break;
+    if (match == nullptr || read + 1 == n || in[read + 1] != 0) break;
     out[written++] = 0xFF;
     read += 2;
   }

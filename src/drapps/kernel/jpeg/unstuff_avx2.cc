@@ -13,13 +13,13 @@ Unstuffed unstuff_avx2(std::uint8_t* out, const std::uint8_t* in, std::size_t n)
   while (n - read > 32) {
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + read));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + written), bytes);
-    const auto found = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, ff)));
-    if (found == 0) {
+    const auto mask = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, ff)));
+    if (mask == 0) {
       read += 32;
       written += 32;
       continue;
     }
-    const auto plain = static_cast<std::size_t>(__builtin_ctz(found));
+    const auto plain = static_cast<std::size_t>(__builtin_ctz(mask));
     if (in[read + plain + 1] != 0) break;
     read += plain + 2;
     written += plain + 1;

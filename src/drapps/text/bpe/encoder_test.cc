@@ -15,7 +15,7 @@ namespace drapps::text {
 namespace {
 
 /// A vocabulary as training makes them: each merge joins two tokens that are there.
-struct Made {
+struct Vocabulary {
   std::vector<std::string> tokens;
   std::vector<MergeRule> merges;
 
@@ -26,48 +26,48 @@ struct Made {
   }
 };
 
-Made made_vocabulary(std::mt19937& random, std::size_t merges, const std::string& alphabet) {
-  Made made;
-  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
+Vocabulary made_vocabulary(std::mt19937& random, std::size_t merges, const std::string& alphabet) {
+  Vocabulary lists;
+  for (int byte = 0; byte < 256; ++byte) lists.tokens.emplace_back(1, static_cast<char>(byte));
   std::map<std::string, TokenId> ids;
   std::vector<TokenId> usable;
   for (const char c : alphabet) usable.push_back(static_cast<std::uint8_t>(c));
-  while (made.merges.size() < merges) {
+  while (lists.merges.size() < merges) {
     const TokenId left = usable[random() % usable.size()];
     const TokenId right = usable[random() % usable.size()];
-    const std::string both = made.tokens[left] + made.tokens[right];
+    const std::string both = lists.tokens[left] + lists.tokens[right];
     if (both.size() > 24) continue;
-    auto [at, added] = ids.try_emplace(both, static_cast<TokenId>(made.tokens.size()));
-    if (added) made.tokens.push_back(both);
+    auto [at, added] = ids.try_emplace(both, static_cast<TokenId>(lists.tokens.size()));
+    if (added) lists.tokens.push_back(both);
     usable.push_back(at->second);
-    made.merges.push_back({left, right, at->second});
+    lists.merges.push_back({left, right, at->second});
   }
-  std::shuffle(made.merges.begin(), made.merges.end(), random);  // ranks in no order: a merge may bring a lower rank
-  return made;
+  std::shuffle(lists.merges.begin(), lists.merges.end(), random);  // ranks in no order: a merge may bring a lower rank
+  return lists;
 }
 
 /// The lowest rank, and among equals the leftmost, again and again.
-std::vector<TokenId> naive(const Made& made, const std::string& word) {
+std::vector<TokenId> naive(const Vocabulary& vocabulary, const std::string& word) {
   std::map<std::pair<TokenId, TokenId>, std::pair<std::size_t, TokenId>> ranks;
-  for (std::size_t rank = 0; rank < made.merges.size(); ++rank) {
-    const MergeRule& rule = made.merges[rank];
+  for (std::size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
+    const MergeRule& rule = vocabulary.merges[rank];
     ranks[{rule.left, rule.right}] = {rank, rule.merged};
   }
   std::vector<TokenId> ids;
   for (const char c : word) ids.push_back(static_cast<std::uint8_t>(c));
   for (;;) {
-    std::size_t best = made.merges.size();
+    std::size_t best = vocabulary.merges.size();
     std::size_t place = 0;
     TokenId merged = 0;
     for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-      const auto found = ranks.find({ids[i], ids[i + 1]});
-      if (found != ranks.end() && found->second.first < best) {
-        best = found->second.first;
-        merged = found->second.second;
+      const auto merge = ranks.find({ids[i], ids[i + 1]});
+      if (merge != ranks.end() && merge->second.first < best) {
+        best = merge->second.first;
+        merged = merge->second.second;
         place = i;
       }
     }
-    if (best == made.merges.size()) return ids;
+    if (best == vocabulary.merges.size()) return ids;
     ids[place] = merged;
     ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place) + 1);
   }
@@ -89,15 +89,15 @@ TEST(Merger, MergesAsTheDefinitionSays) {
   std::mt19937 random(7);
   const int rounds = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 400 : 100;
   for (const char* alphabet : {"ab", "abcdefgh"}) {
-    const Made made = made_vocabulary(random, 200, alphabet);
-    const BpeModel model = model_of_merges(made.views(), made.merges, false);
+    const Vocabulary vocabulary = made_vocabulary(random, 200, alphabet);
+    const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
     Merger merger(model);
     for (int round = 0; round < rounds; ++round) {
       const std::size_t size = round % 4 == 0 ? Merger::kShort - 2 + random() % 400 : 1 + random() % Merger::kShort;
       const std::string word = made_word(random, alphabet, size);
       std::vector<TokenId> ids(word.size());
       ids.resize(merger.merge(word, ids.data()));
-      ASSERT_EQ(ids, naive(made, word)) << word;
+      ASSERT_EQ(ids, naive(vocabulary, word)) << word;
     }
   }
 }
@@ -106,18 +106,18 @@ TEST(Model, HasTheTokensThatItsMergesLeadTo) {
   std::mt19937 random(11);
   std::size_t reached = 0, long_ones = 0, others = 0;
   for (const char* alphabet : {"ab", "abcdefgh"}) {
-    Made made = made_vocabulary(random, 300, alphabet);
+    Vocabulary vocabulary = made_vocabulary(random, 300, alphabet);
     for (int i = 0; i < 40; ++i) {  // longer than those are
-      const auto id = static_cast<TokenId>(256 + random() % (made.tokens.size() - 256));
-      const std::string both = made.tokens[id] + made.tokens[id];
-      if (std::ranges::find(made.tokens, both) != made.tokens.end()) continue;
-      made.merges.push_back({id, id, static_cast<TokenId>(made.tokens.size())});
-      made.tokens.push_back(both);
+      const auto id = static_cast<TokenId>(256 + random() % (vocabulary.tokens.size() - 256));
+      const std::string both = vocabulary.tokens[id] + vocabulary.tokens[id];
+      if (std::ranges::find(vocabulary.tokens, both) != vocabulary.tokens.end()) continue;
+      vocabulary.merges.push_back({id, id, static_cast<TokenId>(vocabulary.tokens.size())});
+      vocabulary.tokens.push_back(both);
     }
-    std::vector<TokenBytes> tokens = made.views();
+    std::vector<TokenBytes> tokens = vocabulary.views();
     std::erase_if(tokens, [](const TokenBytes& token) { return token.bytes == "b"; });  // a byte without an id
-    for (const std::vector<TokenBytes>& given : {made.views(), tokens}) {
-      const BpeModel model = model_of_merges(given, made.merges, false);
+    for (const std::vector<TokenBytes>& given : {vocabulary.views(), tokens}) {
+      const BpeModel model = model_of_merges(given, vocabulary.merges, false);
       Merger merger(model);
       for (const TokenBytes& token : given) {
         std::vector<TokenId> ids(token.bytes.size());
@@ -135,15 +135,15 @@ TEST(Model, HasTheTokensThatItsMergesLeadTo) {
 
 TEST(Encoder, GivesTheSameWithWarmCaches) {
   std::mt19937 random(8);
-  const Made made = made_vocabulary(random, 300, "abcdef");
-  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  const Vocabulary vocabulary = made_vocabulary(random, 300, "abcdef");
+  const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
   Encoder warm(model, cut_of(Pattern::kGpt2));
   for (int round = 0; round < 300; ++round) {
     std::string text;
     std::vector<TokenId> wanted;
     for (std::size_t words = random() % 40; words > 0; --words) {
       const std::string word = made_word(random, "abcdef", 1 + random() % 40);
-      const std::vector<TokenId> ids = naive(made, word);
+      const std::vector<TokenId> ids = naive(vocabulary, word);
       text += word + "\n";
       wanted.insert(wanted.end(), ids.begin(), ids.end());
       wanted.push_back('\n');
@@ -155,14 +155,14 @@ TEST(Encoder, GivesTheSameWithWarmCaches) {
 TEST(Encoder, RemembersMoreWordsWhereThereIsMemory) {
   constexpr int kLetters = 12, kWords = kLetters * kLetters * kLetters * kLetters * kLetters;
   const auto letter = [](int of) { return static_cast<char>('a' + of % kLetters); };
-  Made made;
-  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
+  Vocabulary vocabulary;
+  for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
   for (int pair = 0; pair < kLetters * kLetters; ++pair) {
     const char left = letter(pair), right = letter(pair / kLetters);
-    made.merges.push_back({left, right, static_cast<TokenId>(made.tokens.size())});
-    made.tokens.push_back({left, right});
+    vocabulary.merges.push_back({left, right, static_cast<TokenId>(vocabulary.tokens.size())});
+    vocabulary.tokens.push_back({left, right});
   }
-  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
   std::string text;
   for (int word = 0; word < kWords; ++word) {
     for (int rest = word, i = 0; i < 5; rest /= kLetters, ++i) text += letter(rest);
@@ -184,13 +184,13 @@ TEST(Encoder, RemembersMoreWordsWhereThereIsMemory) {
 }
 
 TEST(Encoder, TakesWholeWordsOnlyWhereTheModelSaysSo) {
-  Made made;
-  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
-  made.tokens.insert(made.tokens.end(), {"ab", "bc", "abc"});
-  made.merges = {{'b', 'c', 257}, {'a', 'b', 256}, {256, 'c', 258}};  // b c comes first: abc is not reached
-  const BpeModel by_merges = model_of_merges(made.views(), made.merges, false);
-  const BpeModel whole = model_of_merges(made.views(), made.merges, true);
-  const BpeModel ranks = model_of_ranks(made.views());
+  Vocabulary vocabulary;
+  for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
+  vocabulary.tokens.insert(vocabulary.tokens.end(), {"ab", "bc", "abc"});
+  vocabulary.merges = {{'b', 'c', 257}, {'a', 'b', 256}, {256, 'c', 258}};  // b c comes first: abc is not reached
+  const BpeModel by_merges = model_of_merges(vocabulary.views(), vocabulary.merges, false);
+  const BpeModel whole = model_of_merges(vocabulary.views(), vocabulary.merges, true);
+  const BpeModel ranks = model_of_ranks(vocabulary.views());
   Encoder first(by_merges, cut_of(Pattern::kGpt2));
   Encoder second(whole, cut_of(Pattern::kGpt2));
   Encoder third(ranks, cut_of(Pattern::kGpt2));
@@ -205,11 +205,11 @@ TEST(Encoder, CutsPretokensOnlyWhereNoTokenReachesOver) {
   std::string alphabet;
   for (const std::string& each : chars) alphabet += each;
   std::mt19937 random(9);
-  for (int vocabulary = 0; vocabulary < 30; ++vocabulary) {
+  for (int trial = 0; trial < 30; ++trial) {
     // Few merges leave most boundaries free; merges of any bytes make tokens that begin and end within characters.
-    const Made made = made_vocabulary(random, 5 + random() % 120, alphabet);
-    const BpeModel by_merges = model_of_merges(made.views(), made.merges, false);
-    const BpeModel whole = model_of_merges(made.views(), made.merges, true);
+    const Vocabulary vocabulary = made_vocabulary(random, 5 + random() % 120, alphabet);
+    const BpeModel by_merges = model_of_merges(vocabulary.views(), vocabulary.merges, false);
+    const BpeModel whole = model_of_merges(vocabulary.views(), vocabulary.merges, true);
     Encoder first(by_merges, cut_of(Pattern::kGpt2));
     Encoder second(whole, cut_of(Pattern::kGpt2));
     for (int round = 0; round < 150; ++round) {
@@ -217,11 +217,11 @@ TEST(Encoder, CutsPretokensOnlyWhereNoTokenReachesOver) {
       for (std::size_t left = 1 + random() % (round % 10 == 0 ? 150 : 12); left > 0; --left) {
         word += chars[random() % chars.size()];
       }
-      const std::vector<TokenId> ids = naive(made, word);
+      const std::vector<TokenId> ids = naive(vocabulary, word);
       ASSERT_EQ(encoded(first, word), ids) << word;
-      const auto token = std::find(made.tokens.begin(), made.tokens.end(), word);
-      const auto id = static_cast<TokenId>(token - made.tokens.begin());
-      ASSERT_EQ(encoded(second, word), token != made.tokens.end() ? std::vector<TokenId>{id} : ids) << word;
+      const auto token = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), word);
+      const auto id = static_cast<TokenId>(token - vocabulary.tokens.begin());
+      ASSERT_EQ(encoded(second, word), token != vocabulary.tokens.end() ? std::vector<TokenId>{id} : ids) << word;
     }
   }
 }
@@ -238,21 +238,21 @@ TEST(Boundaries, AreCrossedByTokensThatReachOverThem) {
 }
 
 TEST(Encoder, LeavesOutBytesWithoutAToken) {
-  Made made;
-  made.tokens = {"a", "b", "ab"};
-  made.merges = {{0, 1, 2}};
-  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  Vocabulary vocabulary;
+  vocabulary.tokens = {"a", "b", "ab"};
+  vocabulary.merges = {{0, 1, 2}};
+  const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
   Encoder encoder(model, cut_of(Pattern::kGpt2));
   EXPECT_EQ(encoded(encoder, "axb"), (std::vector<TokenId>{2}));
   EXPECT_TRUE(encoded(encoder, "xyz").empty());
 }
 
 TEST(Encoder, MergesMegabytesOfOneLetter) {
-  Made made;
-  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
-  made.tokens.insert(made.tokens.end(), {"aa", "aaaa"});
-  made.merges = {{'a', 'a', 256}, {256, 256, 257}};
-  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  Vocabulary vocabulary;
+  for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
+  vocabulary.tokens.insert(vocabulary.tokens.end(), {"aa", "aaaa"});
+  vocabulary.merges = {{'a', 'a', 256}, {256, 256, 257}};
+  const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
   Encoder encoder(model, cut_of(Pattern::kGpt2));
   const std::vector<TokenId> ids = encoded(encoder, std::string(4000003, 'a'));
   EXPECT_EQ(std::count(ids.begin(), ids.end(), 257), 1000000);

@@ -43,9 +43,9 @@ class DocumentIndexTest : public testing::Test {
     options.by_number = true;
     auto corpus = Corpus::open(paths, options);
     EXPECT_TRUE(corpus.ok()) << corpus.error().to_string();
-    std::vector<std::string> found = backwards(**corpus);
-    std::ranges::reverse(found);
-    return found;
+    std::vector<std::string> documents = backwards(**corpus);
+    std::ranges::reverse(documents);
+    return documents;
   }
 
   Folder folder_;
@@ -68,20 +68,20 @@ TEST_F(DocumentIndexTest, LinesAreFoundWhereverPiecesOfAFileEnd) {
     content += wanted.back() + "\n";
   }
   content.insert(FileWindow::kMaxPiece, "\n");
-  const auto found = lines({content});
+  const auto documents = lines({content});
   std::string joined, expected;
-  for (const auto& line : found) joined += line;
+  for (const auto& line : documents) joined += line;
   for (const auto& line : wanted) expected += line;
   EXPECT_EQ(joined, expected);
-  EXPECT_LE(found.size() - wanted.size(), 1u);  // the one that was cut
+  EXPECT_LE(documents.size() - wanted.size(), 1u);  // the one that was cut
 }
 
 TEST_F(DocumentIndexTest, ALineThatIsTooLongIsBadAndNotReadWhole) {
-  const auto found = lines({"abcd\nabcde\nab\n"}, {.max_document = 4});
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0], "abcd");
-  EXPECT_TRUE(found[1].find("max_document") != std::string::npos) << found[1];
-  EXPECT_EQ(found[2], "ab");
+  const auto documents = lines({"abcd\nabcde\nab\n"}, {.max_document = 4});
+  ASSERT_EQ(documents.size(), 3u);
+  EXPECT_EQ(documents[0], "abcd");
+  EXPECT_TRUE(documents[1].find("max_document") != std::string::npos) << documents[1];
+  EXPECT_EQ(documents[2], "ab");
 }
 
 TEST_F(DocumentIndexTest, CompressedFilesHaveNone) {
@@ -132,18 +132,18 @@ TEST_F(DocumentIndexTest, RowsOfArrowFilesAreReadByBlocksAndByNumber) {
   ASSERT_TRUE(corpus.ok()) << corpus.error().to_string();
   EXPECT_EQ((*corpus)->blocks().size(), 3u);
 
-  std::vector<std::string> found;
+  std::vector<std::string> documents;
   for (const Block& block : (*corpus)->blocks()) {
     const auto reader = read_documents({**corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
     DocumentChunk chunk;
     while (*reader->next(chunk)) {
       for (const auto& one : chunk.each) {
-        found.emplace_back(chunk.at(one));
-        EXPECT_EQ(strings[one.at], found.back());
+        documents.emplace_back(chunk.at(one));
+        EXPECT_EQ(strings[one.at], documents.back());
       }
     }
   }
-  EXPECT_EQ(found, wanted);
+  EXPECT_EQ(documents, wanted);
   auto reversed = backwards(**corpus);
   std::ranges::reverse(reversed);
   EXPECT_EQ(reversed, wanted);
@@ -158,10 +158,10 @@ TEST_F(DocumentIndexTest, OffsetsThatLieAreAnErrorInThePlaceOfTheirRows) {
     const std::string path = folder_.put("damaged.arrow", damaged);
     auto corpus = Corpus::arrow({path}, {run}, {.by_number = true});
     ASSERT_TRUE(corpus.ok());
-    const auto found = backwards(**corpus);
-    ASSERT_EQ(found.size(), 3u);
-    EXPECT_TRUE(found[1].find("outside") != std::string::npos) << found[1];
-    EXPECT_EQ(found[2], "one");
+    const auto documents = backwards(**corpus);
+    ASSERT_EQ(documents.size(), 3u);
+    EXPECT_TRUE(documents[1].find("outside") != std::string::npos) << documents[1];
+    EXPECT_EQ(documents[2], "one");
   }
 }
 

@@ -169,10 +169,10 @@ TEST_F(BestFitPackerTest, ABatchOfABudgetHasAllItsDocumentsOnceAndIsTheSameFromA
                     .truncate = true,
                     .budget = 4096,
                     .widths = {.multiple = 8, .lengths = {}}};
-  const auto made = [&](const PackCursor& at) {
+  const auto packer_at = [&](const PackCursor& at) {
     return make_packer({*corpus_, *Storage::files(), ledger_}, *tokenizer_, how, 0, at);
   };
-  const auto rows = made({});
+  const auto rows = packer_at({});
   std::map<std::string, int> times;
   std::size_t used = 0, given = 0;
   PackedRow row;
@@ -183,7 +183,7 @@ TEST_F(BestFitPackerTest, ABatchOfABudgetHasAllItsDocumentsOnceAndIsTheSameFromA
     if (i % 61 == 0) {
       const std::vector<TokenId> ids(row.ids.begin(), row.ids.end());
       PackedRow same;
-      const auto again = made(at);
+      const auto again = packer_at(at);
       ASSERT_TRUE(again->next(same).ok());
       EXPECT_EQ(std::vector(same.ids.begin(), same.ids.end()), ids);
     }

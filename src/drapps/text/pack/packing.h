@@ -41,8 +41,8 @@ struct Widths {
 
   /// For a row of so many ids; at most the last of the lengths, where there are any.
   std::uint32_t of(std::uint32_t longest) const noexcept {
-    const auto found = std::lower_bound(lengths.begin(), lengths.end(), longest);
-    if (found != lengths.end()) return *found;
+    const auto width = std::lower_bound(lengths.begin(), lengths.end(), longest);
+    if (width != lengths.end()) return *width;
     return std::max(1u, (longest + multiple - 1) / multiple) * multiple;
   }
   bool operator==(const Widths&) const = default;

@@ -14,13 +14,13 @@ using ::testing::ElementsAre;
 std::vector<std::string> matches(Pattern pattern, const std::string& text) {
   const auto* p = reinterpret_cast<const std::uint8_t*>(text.data());
   const std::uint8_t* const end = p + text.size();
-  std::vector<std::string> found;
+  std::vector<std::string> pieces;
   while (p < end) {
     const std::uint8_t* const next = match_of(pattern)(p, end);
-    found.emplace_back(p, next);
+    pieces.emplace_back(p, next);
     p = next;
   }
-  return found;
+  return pieces;
 }
 
 // What the regular expressions give, as the module `regex` says.

@@ -91,9 +91,9 @@ TEST(TokenSet, PiecesEndWhereTheirFileDoes) {
   for (const std::string& path : {first, empty, second}) {
     ASSERT_TRUE(builder.add_plain(path, Dtype::kUint16, 0).ok());
   }
-  const auto made = std::move(builder).finish();
-  ASSERT_TRUE(made.ok());
-  const TokenSet& set = **made;
+  const auto tokens = std::move(builder).finish();
+  ASSERT_TRUE(tokens.ok());
+  const TokenSet& set = **tokens;
   EXPECT_EQ(set.size(), 7u);
   const TokenPiece piece = set.piece(1, 5);
   EXPECT_EQ(*piece.path, first);

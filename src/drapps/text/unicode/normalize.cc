@@ -42,9 +42,9 @@ struct FormTables {
   /// The full decomposition, or nothing.
   std::span<const std::uint32_t> decomposed(int kind, char32_t point) const {
     const auto before = [](const PointParts& each, char32_t wanted) { return each.point < wanted; };
-    const auto found = std::lower_bound(parts[kind].begin(), parts[kind].end(), point, before);
-    if (found == parts[kind].end() || found->point != point) return {};
-    return kDecompositions.subspan(found->at, found->size);
+    const auto entry = std::lower_bound(parts[kind].begin(), parts[kind].end(), point, before);
+    if (entry == parts[kind].end() || entry->point != point) return {};
+    return kDecompositions.subspan(entry->at, entry->size);
   }
 };
 

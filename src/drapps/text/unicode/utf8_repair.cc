@@ -46,13 +46,13 @@ bool repair_utf8(std::string_view bytes, std::string& out) {
       ++p;
       continue;
     }
-    const Sequence found = sequence_at(p, end);
-    if (!found.whole) {
+    const Sequence sequence = sequence_at(p, end);
+    if (!sequence.whole) {
       out.append(reinterpret_cast<const char*>(done), static_cast<std::size_t>(p - done));
       out.append("\xEF\xBF\xBD");
-      done = p + found.size;
+      done = p + sequence.size;
     }
-    p += found.size;
+    p += sequence.size;
   }
   out.append(reinterpret_cast<const char*>(done), static_cast<std::size_t>(end - done));
   return true;
