@@ -114,7 +114,7 @@ def run_script(chosen: argparse.Namespace, watch: Watch) -> str:
     try:
         with watch.watching():
             if chosen.module:
-                sys.path.insert(0, "")
+                sys.path.insert(0, str(Path.cwd()))  # as python -m
                 runpy.run_module(chosen.script, run_name="__main__", alter_sys=True)
             else:
                 sys.path.insert(0, str(Path(chosen.script).resolve().parent))
