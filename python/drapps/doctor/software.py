@@ -39,7 +39,7 @@ def findings() -> Iterator[Finding]:
             yield finding
     device = gpu()
     yield device
-    if device == _NO_GPU and importlib.util.find_spec("torch") is not None:
+    if device == _NO_GPU:
         yield openmp()
 
 
