@@ -123,11 +123,19 @@ def pieces(
         each(len(digests))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 300) -> None:
-    """Waits for something that must happen; the deadline only guards against hanging."""
+def wait_until(
+    condition: Callable[[], bool], seconds: float = 300, seen: Callable[[], object] = str
+) -> None:
+    """Waits for something that must happen; the deadline only guards against hanging.
+
+    Args:
+        condition: whether it has happened.
+        seconds: until the deadline.
+        seen: gives what is said beside a failure.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
+        assert time.monotonic() < deadline, f"it did not happen in time {seen()}"
         time.sleep(0.01)
 
 
