@@ -29,9 +29,9 @@ from suites.run import CORES, LOGS, ROOT, Counts, Run, machine
 IN_TURN = [compiled.asan, compiled.fuzz], [compiled.tsan, compiled.cxx]
 COMPILED = [suite for row in IN_TURN for suite in row]
 # As many as there are slots at once, the next one as soon as one has ended: long ones first.
-SIDE_BY_SIDE = [interpreted.frameworks, interpreted.processes, interpreted.python]
-SIDE_BY_SIDE += [interpreted.control, interpreted.contract, interpreted.lint]
-SIDE_BY_SIDE += [interpreted.pictures, interpreted.text, interpreted.diagnosis]
+SIDE_BY_SIDE = [interpreted.frameworks, interpreted.endings, interpreted.processes]
+SIDE_BY_SIDE += [interpreted.python, interpreted.control, interpreted.contract]
+SIDE_BY_SIDE += [interpreted.lint, interpreted.pictures, interpreted.text, interpreted.diagnosis]
 SIDE_BY_SIDE += [interpreted.states, interpreted.layering, interpreted.soak]
 SLOTS = CORES + 3  # much of what the Python suites do is to wait
 # These fill what the others leave idle: they compile, with empty caches, or take a fixed time.

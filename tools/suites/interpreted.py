@@ -26,9 +26,9 @@ PROCESSES = [
     "python/tests/test_no_more_processes.py",
     "python/tests/test_torch_odd_objects.py",
     "python/tests/test_torch_seed.py",
-    "python/tests/scripts",
-    "tests/fault_matrix",
 ]
+# Whole scripts, and processes that die: long in a full run.
+ENDINGS = ["python/tests/scripts", "tests/fault_matrix"]
 STATES = [
     "python/tests/test_checkpointed_states.py",
     "python/tests/test_workers_bad_states.py",
@@ -110,7 +110,7 @@ def lint(run: Run) -> None:
 
 def python(run: Run) -> None:
     """Test the Python package."""
-    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *TRAINERS, *OTHERS]
+    apart = ["tests/layering", *CONTRACT, *PROCESSES, *ENDINGS, *STATES, *TRAINERS, *OTHERS]
     apart += [*CONTROL, *DIAGNOSIS, *TEXT, *PICTURES]
     run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart), **FORKS)
 
@@ -147,8 +147,13 @@ def contract(run: Run) -> None:
 
 
 def processes(run: Run) -> None:
-    """Test Python datasets in worker processes: memory, restarts, faults."""
+    """Test Python datasets in worker processes: memory, restarts, numbers of processes."""
     run.pytest(*PROCESSES, **FORKS)
+
+
+def endings(run: Run) -> None:
+    """Test how whole scripts begin and end, and what becomes of processes that die."""
+    run.pytest(*ENDINGS, **FORKS)
 
 
 def states(run: Run) -> None:
