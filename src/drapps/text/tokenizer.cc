@@ -83,6 +83,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)), cut_(cut_
 Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* memory) const {
   Encoders taken;
   taken.reserve(threads);
+  std::shared_ptr<SharedWords> shared;
   if (const auto lock = lock_soon(mutex_); lock.owns_lock()) {
     // The one that this thread had last: its core's cache still has what it remembers.
     const auto own = std::ranges::find(encoders_, std::this_thread::get_id(), &IdleEncoder::of);
@@ -90,14 +91,20 @@ Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* 
     for (; taken.size() < threads && !encoders_.empty(); encoders_.pop_back()) {
       taken.push_back(std::move(encoders_.back().encoder));
     }
+    if (taken.size() < threads) shared = shared_words(memory);
   }
   while (taken.size() < threads) {
     const bool booked = memory != nullptr && memory->try_reserve(Encoder::kMemory);
     if (memory != nullptr && !booked && !taken.empty()) break;
-    taken.push_back(
-        std::make_unique<Encoder>(parts_.model, cut_, booked ? memory : nullptr, booked == (memory != nullptr)));
+    taken.push_back(std::make_unique<Encoder>(parts_.model, cut_, booked ? memory : nullptr,
+                                              booked == (memory != nullptr), shared));
   }
   return taken;
+}
+
+const std::shared_ptr<SharedWords>& Tokenizer::shared_words(MemoryLedger* memory) const {
+  if (shared_ == nullptr || shared_->booked() != memory) shared_ = std::make_shared<SharedWords>(memory);
+  return shared_;
 }
 
 void Tokenizer::give_back(Encoders encoders) const noexcept {

@@ -29,7 +29,7 @@ struct AddedToken {
   std::string content;
   TokenId id = -1;
   bool lstrip = false;      // takes the white space before it
-  bool rstrip = false;      // and behind it
+  bool rstrip = false;      // takes the white space behind it
   bool normalized = false;  // looked for where no token without this was found
   bool special = false;     // left out when ids are decoded
 };
@@ -55,7 +55,7 @@ struct TokenizerParts {
 
 /// What a call may use of the process.
 struct CallResources {
-  WorkerGroup* workers = nullptr;  // who helps its thread; nobody without
+  WorkerGroup* workers = nullptr;  // who helps the call's thread; null: nobody
   unsigned threads = 1;            // that work at once at most
   MemoryLedger* memory = nullptr;  // where what encoders remember is booked; outlives them, and has fewer if it refuses
 };
@@ -75,18 +75,18 @@ class Tokenizer {
 
   explicit Tokenizer(TokenizerParts parts);
 
-  /// The ids of all texts, one behind the other, and where each text's begin and end: texts + 1 offsets. Texts are
-  /// valid UTF-8, unless the options say otherwise. `threads` of the resources' work on neighbouring texts at once, or
-  /// with 0 as many as there is enough to do for.
-  /// @return kTooLarge for a text that is beyond kMaxText or becomes so when it is normalised; kUnsupported where
-  /// places
-  ///     are asked for of a text that is changed, or loses bytes, before it is tokens; kResourceExhausted without
-  ///     memory.
+  /// The ids of some texts.
   struct Encoded {
     IdBuffer ids;
     std::vector<std::int64_t> offsets;
     Places places;  // of all ids, but without those of the template
   };
+  /// The ids of all texts, one behind the other, and where each text's begin and end: texts + 1 offsets. Texts are
+  /// valid UTF-8, unless the options say otherwise. `threads` of the resources' work on neighbouring texts at once, or
+  /// with 0 as many as there is enough to do for.
+  /// @return kTooLarge for a text that is beyond kMaxText or becomes so when it is normalised; kUnsupported where
+  ///     places are asked for of a text that is changed, or loses bytes, before it is tokens; kResourceExhausted
+  ///     without memory.
   Result<Encoded> encode(const std::vector<std::string_view>& texts, unsigned threads, Options options,
                          const CallResources& resources = {}) const;
 
@@ -114,6 +114,8 @@ class Tokenizer {
   /// Encoders for that many threads, or for fewer where memory is short: at least one.
   Encoders take_encoders(std::size_t threads, MemoryLedger* memory) const;
   void give_back(Encoders encoders) const noexcept;
+  /// What encoders whose memory is booked there share. Requires mutex_.
+  const std::shared_ptr<SharedWords>& shared_words(MemoryLedger* memory) const;
 
   struct TokenizerWork;
   struct Share;
@@ -130,14 +132,15 @@ class Tokenizer {
   const TokenizerParts parts_;
   const Cut cut_;
   std::vector<TokenId> prefix_;            // ids before those of a text, such as that of its beginning
-  std::vector<TokenId> suffix_;            // and behind them
+  std::vector<TokenId> suffix_;            // ids behind those of a text, such as that of its end
   std::vector<bool> special_;              // by id
   std::vector<std::uint32_t> plain_;       // added tokens that are not normalized, in the order of the splitter
-  std::vector<std::uint32_t> normalized_;  // the others
+  std::vector<std::uint32_t> normalized_;  // added tokens that are normalized, in the order of their splitter
   Splitter plain_splitter_;
   Splitter normalized_splitter_;
-  mutable std::mutex mutex_;  // guards encoders_; only ever tried, since another thread may have held it at a fork
+  mutable std::mutex mutex_;  // guards the rest; only ever tried, since another thread may have held it at a fork
   mutable std::vector<IdleEncoder> encoders_;
+  mutable std::shared_ptr<SharedWords> shared_;
 };
 
 }  // namespace drapps::text

@@ -23,7 +23,8 @@ struct MergeRule {
 BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vector<MergeRule>& merges, bool whole_words);
 
 /// A model of ranks, as tiktoken has them: two neighbours merge if their bytes together are a token, lowest id first,
-/// and a pretoken that is a token is that token. Requires the above, and a token for each single byte.
+/// and a pretoken that is a token is that token. Requires what model_of_merges() does, and a token for each single
+/// byte.
 BpeModel model_of_ranks(const std::vector<TokenBytes>& tokens);
 
 }  // namespace drapps::text

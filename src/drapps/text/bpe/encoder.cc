@@ -32,14 +32,8 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
         known = words_.find(batch.keys[i], batch.places[i], ids);
       }
       ids += known;
-      if (known != 0) [[likely]]
-        continue;
-      const std::string_view pretoken = batch.pretoken(i);
-      TokenId* const before = ids;
-      ids = look_up(pretoken, pretoken.size() > WordKey::kMaxSize ? batch.keys[i].low : hash_bytes(pretoken), ids);
-      if (pretoken.size() <= WordKey::kMaxSize) {
-        keep(batch.keys[i], batch.places[i], before, static_cast<std::size_t>(ids - before));
-      }
+      if (known == 0) [[unlikely]]
+        ids = look_up(batch, i, ids);
     }
     out.written_to(ids);
     batch.text += size;
@@ -85,39 +79,53 @@ void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
     if (!batch.keys[i].is_short() || words_.has(batch.keys[i], batch.places[i])) continue;
     const std::uint64_t hash = hash_bytes(batch.pretoken(i));
     fetch(hash);
+    if (shared_ != nullptr) shared_->fetch(batch.keys[i]);
     if (batch.keys[i].is_ascii()) unknown[count++] = {hash, static_cast<std::uint32_t>(i)};
   }
   std::size_t at = 0;
+  std::array<TokenId, WordCache::kMaxIds> ids_of_others;
   const auto next = [&](std::string_view& pretoken) -> std::int32_t {
     while (at < count) {
       const auto [hash, i] = unknown[at++];
       pretoken = batch.pretoken(i);
       if (words_.has(batch.keys[i], batch.places[i]) || phrases_.has(pretoken, hash, false)) continue;
       const TokenId whole = model_.whole.find(pretoken, hash);
-      if (whole < 0) return static_cast<std::int32_t>(at - 1);
-      keep(batch.keys[i], batch.places[i], &whole, 1);
+      if (whole >= 0) {
+        keep(batch.keys[i], batch.places[i], &whole, 1);
+      } else if (find_shared(batch.keys[i], batch.places[i], ids_of_others.data()) == 0) {
+        return static_cast<std::int32_t>(at - 1);
+      }
     }
     return -1;
   };
   const auto done = [&](std::int32_t number, const TokenId* ids, std::size_t tokens) {
     const auto [hash, i] = unknown[static_cast<std::size_t>(number)];
-    keep(batch.keys[i], batch.places[i], ids, tokens);
+    keep_merged(batch.keys[i], batch.places[i], ids, tokens);
     if (tokens > WordCache::kMaxIds) phrases_.insert(batch.pretoken(i), hash, false, ids, tokens);
   };
   word_merger_.merge(next, done);
 }
 
-TokenId* Encoder::look_up(std::string_view pretoken, std::uint64_t hash, TokenId* out) {
+TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* out) {
+  const std::string_view pretoken = batch.pretoken(i);
+  const WordKey& key = batch.keys[i];
+  const bool is_short = key.is_short();
+  const std::uint64_t hash = is_short ? hash_bytes(pretoken) : key.low;
   if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
   if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
     *out = whole;
+    if (is_short) keep(key, batch.places[i], out, 1);
     return out + 1;
   }
-  if (merge_parts(pretoken, out)) return out;
-  const std::size_t tokens = merger_.merge(pretoken, out);
-  const bool word = pretoken.size() <= WordKey::kMaxSize && tokens <= WordCache::kMaxIds;
-  if (!word) phrases_.insert(pretoken, hash, false, out, tokens);
-  return out + tokens;
+  if (const std::size_t known = is_short ? find_shared(key, batch.places[i], out) : 0; known != 0) return out + known;
+  TokenId* end = out;
+  if (!merge_parts(pretoken, end)) {
+    end += merger_.merge(pretoken, out);
+    const auto tokens = static_cast<std::size_t>(end - out);
+    if (!is_short || tokens > WordCache::kMaxIds) phrases_.insert(pretoken, hash, false, out, tokens);
+  }
+  if (is_short) keep_merged(key, batch.places[i], out, static_cast<std::size_t>(end - out));
+  return end;
 }
 
 bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
@@ -165,6 +173,7 @@ Encoder::PretokenPart Encoder::part_of(std::string_view bytes) const noexcept {
 TokenId* Encoder::merge_part(const PretokenPart& part, TokenId* out) {
   const bool is_short = part.bytes.size() <= WordKey::kMaxSize;
   if (const std::size_t known = is_short ? words_.find(part.key, part.place, out) : 0; known != 0) return out + known;
+  if (const std::size_t known = is_short ? find_shared(part.key, part.place, out) : 0; known != 0) return out + known;
   const std::uint64_t hash = is_short ? hash_bytes(part.bytes) : part.key.low;
   if (const std::size_t known = phrases_.find(part.bytes, hash, true, out); known != 0) return out + known;
   std::size_t tokens = 0;
@@ -175,7 +184,7 @@ TokenId* Encoder::merge_part(const PretokenPart& part, TokenId* out) {
     tokens = merger_.merge(part.bytes, out);
   }
   if (is_short && tokens <= WordCache::kMaxIds) {
-    keep(part.key, part.place, out, tokens);
+    keep_merged(part.key, part.place, out, tokens);
   } else {
     phrases_.insert(part.bytes, hash, true, out, tokens);
   }

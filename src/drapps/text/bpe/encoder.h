@@ -3,11 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/text/bpe/merger.h"
 #include "drapps/text/bpe/model.h"
+#include "drapps/text/bpe/shared_words.h"
 #include "drapps/text/bpe/word_cache.h"
 #include "drapps/text/bpe/word_merger.h"
 #include "drapps/text/id_buffer.h"
@@ -25,8 +28,18 @@ class Encoder {
   /// The model is used as long as the encoder.
   /// @param booked  where there is one, kMemory was reserved of it; all is released with the encoder.
   /// @param grows   whether it takes more, where `booked` has it.
-  Encoder(const BpeModel& model, Cut cut, MemoryLedger* booked = nullptr, bool grows = true)
-      : booked_(booked), grows_(grows), model_(model), cut_(cut), merger_(model), word_merger_(model) {}
+  /// @param shared  what encoders of the same model and cut have merged; or null.
+  Encoder(const BpeModel& model, Cut cut, MemoryLedger* booked = nullptr, bool grows = true,
+          std::shared_ptr<SharedWords> shared = nullptr)
+      : booked_(booked),
+        grows_(grows),
+        model_(model),
+        cut_(cut),
+        merger_(model),
+        word_merger_(model),
+        shared_(std::move(shared)) {
+    if (shared_ != nullptr) shared_->join();
+  }
   ~Encoder() {
     if (booked_ != nullptr) booked_->release(kMemory + more_);
   }
@@ -61,13 +74,24 @@ class Encoder {
   void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
     if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, ids, tokens);
   }
+  /// Copies the ids of a short pretoken that another encoder has merged, and keeps them; their number, or 0.
+  std::size_t find_shared(const WordKey& key, std::uint32_t place, TokenId* out) noexcept {
+    const std::size_t tokens = shared_ != nullptr ? shared_->find(key, out) : 0;
+    keep(key, place, out, tokens);
+    return tokens;
+  }
+  /// Keeps the ids that a short pretoken was merged to, and shares them.
+  void keep_merged(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
+    keep(key, place, ids, tokens);
+    if (shared_ != nullptr && tokens - 1 < WordCache::kMaxIds) shared_->insert(key, ids, tokens);
+  }
   /// Fetches what look_up() of a pretoken with this hash looks at.
   void fetch(std::uint64_t hash) const noexcept {
     model_.whole.fetch(hash);
     phrases_.fetch(hash);
   }
-  /// Writes the ids of a pretoken that words_ does not have; `hash` is hash_bytes() of it.
-  TokenId* look_up(std::string_view pretoken, std::uint64_t hash, TokenId* out);
+  /// Writes the ids of pretoken `i` of a batch, which words_ does not have, and keeps them.
+  TokenId* look_up(const PretokenBatch& batch, std::size_t i, TokenId* out);
 
   /// Of a pretoken, what is merged by itself. Its place in a cache is fetched while the next ones are found.
   struct PretokenPart {
@@ -91,6 +115,7 @@ class Encoder {
   WordMerger word_merger_;
   WordCache words_;
   PhraseCache phrases_;
+  const std::shared_ptr<SharedWords> shared_;
   std::array<PretokenPart, kParts> parts_;  // of one pretoken: memory of merge_parts()
   const std::uint8_t* end_ = nullptr;       // of the text
 };

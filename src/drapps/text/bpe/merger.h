@@ -30,7 +30,7 @@ class Merger {
     bool sorted = true;
   };
 
-  /// Of n bytes that have tokens.
+  /// Merges n bytes that have tokens.
   std::size_t merge_short(std::string_view pretoken, std::size_t n, TokenId* out);
   std::size_t merge_long(std::size_t n, TokenId* out);
   void note(std::uint32_t place, std::uint32_t rank);

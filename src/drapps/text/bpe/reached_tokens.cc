@@ -18,7 +18,7 @@ constexpr std::size_t kLongestInSteps = 32;
 /// meanwhile others do theirs.
 class MergeSteps {
  public:
-  /// Of 2 to kLongestInSteps bytes that have ids.
+  /// Begins the merges of a token of 2 to kLongestInSteps bytes that have ids.
   void begin(const BpeModel& model, const TokenBytes& token, std::size_t number) {
     count_ = size_ = static_cast<std::uint8_t>(token.bytes.size());
     number_ = number;
@@ -83,8 +83,8 @@ class MergeSteps {
   std::size_t number_ = 0;
   std::int32_t least_ = kNoPair;
   std::uint8_t size_ = 0;
-  std::uint8_t count_ = 0;  // of what is left of it
-  bool is_joined_ = false;  // and its new neighbours are not looked up yet
+  std::uint8_t count_ = 0;  // ids that are left
+  bool is_joined_ = false;  // the last step joined two, and their new neighbours are not looked up yet
   std::array<TokenId, kLongestInSteps> ids_{};
   std::array<std::int32_t, kLongestInSteps> pairs_{};
   std::array<std::uint8_t, kLongestInSteps> next_{}, previous_{};

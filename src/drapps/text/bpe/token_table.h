@@ -46,7 +46,7 @@ class TokenTable {
   void fetch(std::uint64_t hash) const noexcept { __builtin_prefetch(&slots_[hash >> shift_]); }
   /// -1 for bytes that are no token.
   TokenId find(std::string_view bytes) const noexcept { return find(bytes, hash_bytes(bytes)); }
-  /// The same where hash_bytes(bytes) is at hand.
+  /// find() where hash_bytes(bytes) is at hand.
   TokenId find(std::string_view bytes, std::uint64_t hash) const noexcept { return slots_[find_slot(bytes, hash)].id; }
 
  private:

@@ -7,6 +7,13 @@
 
 namespace drapps::text {
 
+WordEntry WordEntry::of(const WordKey& key, const TokenId* ids, std::size_t size) noexcept {
+  WordEntry entry{.key = key};
+  std::copy_n(ids, size, entry.ids);
+  entry.ids[0] |= static_cast<std::uint32_t>(size) << kIdBits;
+  return entry;
+}
+
 void WordCache::grow() {
   const HugeArray<WordEntry> before = std::exchange(entries_, HugeArray<WordEntry>(kGrownMemory / sizeof(WordEntry)));
   for (const WordEntry& entry : before) {
@@ -19,10 +26,7 @@ void WordCache::grow() {
 void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
   WordEntry* const entry = &entries_[place];
   if (++inserted_ % kStay == 0) entry[0] = entry[1];
-  WordEntry& last = entry[1];
-  last.key = key;
-  std::copy_n(ids, size, last.ids);
-  last.ids[0] |= static_cast<std::uint32_t>(size) << kIdBits;
+  entry[1] = WordEntry::of(key, ids, size);
 }
 
 void PhraseCache::grow() {

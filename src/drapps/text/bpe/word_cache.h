@@ -51,7 +51,7 @@ struct WordKey {
   }
   /// The key of the same bytes as a part of a pretoken, which may have other ids.
   WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
-  /// Of 1 to kMaxSize bytes.
+  /// Whether the pretoken has 1 to kMaxSize bytes.
   bool is_short() const noexcept { return high >> 56 != 0; }
   /// All of its bytes are ASCII.
   bool is_ascii() const noexcept {
@@ -65,21 +65,36 @@ struct WordKey {
   bool is(const WordKey& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
 };
 
+/// A short pretoken and its ids. One of zeros is empty.
+struct WordEntry {
+  static constexpr std::size_t kMaxIds = 4;
+
+  WordKey key;
+  std::uint32_t ids[kMaxIds];  // in the first one, above kIdBits, how many they are
+
+  static WordEntry of(const WordKey& key, const TokenId* ids, std::size_t size) noexcept;
+  bool empty() const noexcept { return ids[0] == 0; }
+  /// Copies the ids, and rubbish up to kMaxIds, to `out`; their number.
+  std::size_t copy_ids(TokenId* out) const noexcept {
+    std::memcpy(out, ids, sizeof(ids));
+    out[0] = static_cast<TokenId>(ids[0] & ((std::uint32_t{1} << kIdBits) - 1));
+    return ids[0] >> kIdBits;
+  }
+
+ private:
+  static constexpr int kIdBits = 24;
+  static_assert(kMaxMergeIds <= std::uint32_t{1} << kIdBits);
+};
+static_assert(sizeof(WordEntry) == 32);
+
 /// Short pretokens of few ids: a table of 8 MiB, and of 32 once it has grown, two entries to a cache line, so that
 /// frequent words stay in the caches next to the core. A pretoken that is not found is put in second place, and once in
 /// a while what was there moves to the first: words that come early are frequent ones, and stay.
 class WordCache {
  public:
-  static constexpr std::size_t kMaxIds = 4;
+  static constexpr std::size_t kMaxIds = WordEntry::kMaxIds;
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
   static constexpr std::size_t kGrownMemory = 4 * kMemory;
-
-  struct WordEntry {
-    WordKey key;
-    std::uint32_t ids[kMaxIds];  // in the first one, above kIdBits, how many they are
-
-    bool empty() const noexcept { return ids[0] == 0; }
-  };
 
   WordCache() : entries_(kMemory / sizeof(WordEntry)) {}
 
@@ -105,24 +120,18 @@ class WordCache {
     if (!entry->key.is(key)) [[unlikely]] {
       return 0;
     }
-    std::memcpy(out, entry->ids, sizeof(entry->ids));
-    const std::uint32_t first = entry->ids[0];
-    out[0] = static_cast<TokenId>(first & ((std::uint32_t{1} << kIdBits) - 1));
-    return first >> kIdBits;
+    return entry->copy_ids(out);
   }
 
   void insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept;
 
  private:
   static constexpr std::uint32_t kStay = 8;
-  static constexpr int kIdBits = 24;
-  static_assert(kMaxMergeIds <= std::uint32_t{1} << kIdBits);
   static constexpr std::uint32_t kCrowd = kMemory / sizeof(WordEntry) / 2;
 
   HugeArray<WordEntry> entries_;
   std::uint32_t inserted_ = 0;
 };
-static_assert(sizeof(WordCache::WordEntry) == 32);
 
 /// Longer pretokens, and those of more ids: lines of dashes, long words, runs of Chinese. Each has one place, 128 bytes
 /// of a table of 1 MiB, and of 8 once it has grown; who comes last has it.

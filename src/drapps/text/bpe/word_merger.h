@@ -38,7 +38,7 @@ class WordMerger {
     std::int32_t number;
     std::uint8_t size;
     std::uint8_t left = kNowhere;   // a place whose pair is fetched
-    std::uint8_t right = kNowhere;  // another
+    std::uint8_t right = kNowhere;  // another such place
     std::int32_t least = kNoPair;
     std::array<std::int32_t, 16> pairs;
     std::array<TokenId, 16> ids;
