@@ -26,7 +26,7 @@ class CpuBudget {
   static constexpr std::chrono::milliseconds kSlice{20};
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-  /// A new one, unlimited. Where the system has no memory to share, fd() is -1 and the rest works.
+  /// A new budget, unlimited. Where the system has no memory to share, fd() is -1 and the rest works.
   CpuBudget();
   /// The budget that `fd` refers to, of any process. `fd` stays the caller's, and need not stay open.
   /// kInvalidArgument for a descriptor of something else.
@@ -56,7 +56,7 @@ class CpuBudget {
 
   std::optional<SharedFile> file_;
   Mapping mapping_;
-  std::unique_ptr<SharedBudget> own_;  // in its place, where there is none
+  std::unique_ptr<SharedBudget> own_;  // in the place of the mapping, where there is no file
   SharedBudget* shared_;
 };
 

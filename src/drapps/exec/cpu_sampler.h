@@ -14,7 +14,7 @@
 
 namespace drapps {
 
-/// One thread's, for pieces of one kind.
+/// The sampler of one thread, for pieces of one kind.
 class CpuSampler {
  public:
   static constexpr std::uint64_t kNotRead = ~std::uint64_t{0};
@@ -25,13 +25,13 @@ class CpuSampler {
   /// A piece begins: the thread's CPU time, or kNotRead.
   std::uint64_t begin() const noexcept { return left_ == 0 && left_ns_ == 0 ? thread_cpu_ns() : kNotRead; }
 
-  /// Its CPU time until now, or kNotRead.
+  /// The piece's CPU time until now, or kNotRead.
   /// @param begun  what begin() gave.
   static std::uint64_t spent(std::uint64_t begun) noexcept {
     return begun == kNotRead ? kNotRead : thread_cpu_ns() - begun;
   }
 
-  /// It ends; its CPU time in ns. Calls nothing of the system.
+  /// The piece ends; gives its CPU time in ns. Calls nothing of the system.
   /// @param spent    what spent() gave.
   /// @param wall_ns  how long it took.
   std::uint64_t end(std::uint64_t spent, std::uint64_t wall_ns) noexcept {
@@ -66,10 +66,10 @@ class CpuSampler {
     return static_cast<std::uint64_t>(std::min(cpu, wall));
   }
 
-  std::uint32_t left_ = 0;                  // pieces until one is measured,
-  std::uint64_t left_ns_ = 0;               // and their time
-  double wall_ = 0, cpu_ = 0, pieces_ = 0;  // of short ones that were measured
-  double share_ = 1;                        // of their time, that was CPU time; a division costs as much as the rest
+  std::uint32_t left_ = 0;                  // pieces until one is measured
+  std::uint64_t left_ns_ = 0;               // time of pieces until one is measured
+  double wall_ = 0, cpu_ = 0, pieces_ = 0;  // of short pieces that were measured
+  double share_ = 1;                        // cpu_ / wall_, kept since a division costs as much as the rest
 };
 
 }  // namespace drapps

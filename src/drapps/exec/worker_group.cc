@@ -124,7 +124,7 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
   }
   while (threads_.size() < wanted_) {
     Status status = catching([&]() -> Status {
-      std::list<ServiceThread> place(1);  // before the thread, which is never without one
+      std::list<ServiceThread> place(1);  // made before the thread, which is never without a place
       auto thread = ServiceThread::start("drapps-worker",
                                          [this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
       if (!thread.ok()) return std::move(thread).error();
@@ -188,7 +188,7 @@ void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
   take_long_slices();
   std::uint64_t cpu_before = thread_cpu_ns();
   std::uint64_t charged_ns = monotonic_ns();
-  int uncharged = 0;  // items since then
+  int uncharged = 0;  // items since charged_ns
   Worker worker{.clock = {}, .thread = pthread_self()};
   std::unique_lock lock(mutex_);
   worker.next = std::exchange(workers_, &worker);

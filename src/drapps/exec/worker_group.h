@@ -61,7 +61,7 @@ class WorkerGroup {
   std::int32_t size() const;
   /// Where the time of all workers went that were alive at any moment; reads the CPU clock of each that is now.
   WorkerTimes times() const;
-  /// Why there are fewer than wanted; empty where there are not.
+  /// Why there are fewer workers than wanted; empty where there are not.
   std::string shortage() const;
   CpuBudget& cpu_budget() noexcept { return cpu_budget_; }
 
@@ -76,7 +76,7 @@ class WorkerGroup {
   struct Worker {
     WorkerClock clock;
     pthread_t thread;
-    WorkerTimes read{};  // when it was last
+    WorkerTimes read{};  // its times as they were read last
     Worker* next = nullptr;
   };
 
@@ -100,7 +100,7 @@ class WorkerGroup {
   std::size_t asleep_ = 0;
   SleepReasons reasons_;
   Worker* workers_ = nullptr;
-  WorkerTimes ended_;  // of workers that have
+  WorkerTimes ended_;  // of workers that have ended
 };
 
 }  // namespace drapps

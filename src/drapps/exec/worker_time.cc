@@ -171,7 +171,7 @@ LaneTimer::LaneTimer(std::size_t place) noexcept
 LaneTime LaneTimer::end() noexcept {
   ended_ = true;
   WorkerClock* const mine = WorkerClock::mine();
-  // Before the change: a thread is likely to lose its core in a call of the system.
+  // The CPU clock is read before the change: a thread is likely to lose its core in a call of the system.
   const std::uint64_t spent = CpuSampler::spent(begun_cpu_ns_);
   if (mine != nullptr) return mine->leave_lane(sampler_, spent);
   const std::uint64_t wall = monotonic_ns() - begun_ns_;

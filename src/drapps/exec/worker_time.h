@@ -61,7 +61,7 @@ struct WorkerTimes {
 class SleepReasons {
  public:
   using Totals = std::array<std::uint64_t, kReasons>;
-  /// They sleep for this reason from now on.
+  /// Workers sleep for this reason from now on.
   void change(WorkFound reason, std::uint64_t now_ns) noexcept;
   WorkFound reason() const noexcept { return reason_; }
   /// ns for which each reason has held.
@@ -73,7 +73,7 @@ class SleepReasons {
   WorkFound reason_ = WorkFound::kNothing;
 };
 
-/// One worker's. All but read() is its thread's alone.
+/// The clock of one worker. All but read() is for its thread alone.
 class WorkerClock {
  public:
   /// A part that a worker can be in: one of these, or a lane().
@@ -91,20 +91,21 @@ class WorkerClock {
   WorkerClock(const WorkerClock&) = delete;
   WorkerClock& operator=(const WorkerClock&) = delete;
 
-  /// That of the calling thread, or null where it is no worker.
+  /// The clock of the calling thread, or null where it is no worker.
   static WorkerClock* mine() noexcept { return mine_; }
 
   /// The worker is in this part from now on. Gives the time, of the monotonic clock.
   std::uint64_t enter(Part part) noexcept;
-  /// Likewise in lane(place).
+  /// The worker is in lane(place) from now on. Gives the time, of the monotonic clock.
   /// @param cpu_ns  of the thread, until now; CpuSampler::kNotRead: what is under way counts when it has ended.
   std::uint64_t enter_lane(std::size_t place, std::uint64_t cpu_ns) noexcept;
-  /// From the lane that it is in to kOther.
+  /// The worker goes from the lane that it is in to kOther.
   /// @param spent_ns  CPU time since the lane was entered.
   std::uint64_t leave_lane(std::uint64_t spent_ns) noexcept;
-  /// Likewise, with its CPU time by `sampler`, whose spent() gave `spent_ns`. Gives the time in the lane.
+  /// The worker goes from its lane to kOther, its CPU time by `sampler`, whose spent() gave `spent_ns`. Gives the time
+  /// in the lane.
   LaneTime leave_lane(CpuSampler& sampler, std::uint64_t spent_ns) noexcept;
-  /// For kAsleep, with the lock that `reasons` wants held.
+  /// The worker enters kAsleep, and leaves it with wake(); both with the lock held that `reasons` wants.
   void sleep(const SleepReasons& reasons) noexcept;
   void wake(const SleepReasons& reasons) noexcept;
 
@@ -130,7 +131,7 @@ class WorkerClock {
   Word since_ns_{0};
   Word cpu_at_ns_{CpuSampler::kNotRead};  // of the thread, when it entered the lane
   std::array<Word, kParts> ended_ns_{};
-  std::array<Word, kReasons> slept_ns_{};    // that of kAsleep, by the reason
+  std::array<Word, kReasons> slept_ns_{};    // time in kAsleep, by the reason
   std::array<Word, kReasons> reasons_at_{};  // when the sleep under way began
   std::array<Word, kLanes.size()> cpu_ns_{};
 
@@ -148,8 +149,7 @@ class LaneTimer {
   LaneTimer(const LaneTimer&) = delete;
   LaneTimer& operator=(const LaneTimer&) = delete;
 
-  std::uint64_t begun_ns() const noexcept { return begun_ns_; }
-  /// At most once; at its destruction at the latest.
+  /// Ends the measurement, at most once; the destructor does so where nobody has.
   LaneTime end() noexcept;
 
  private:

@@ -30,7 +30,7 @@ class Telling : public WorkerClient {
     asked_.notify_all();
     if (answer != WorkFound::kWork) return answer;
     LaneTimer timer(kWorkedLane);
-    const std::uint64_t end = timer.begun_ns() + work_ns_;
+    const std::uint64_t end = monotonic_ns() + work_ns_;
     while (monotonic_ns() < end) {
     }
     timer.end();

@@ -24,7 +24,7 @@ class BatchUpload {
 
   device::Device& device() const noexcept { return *room_->device; }
   const std::shared_ptr<DeviceRoom>& room() const noexcept { return room_; }
-  /// Of the batches on the host.
+  /// The plan that the batches on the host are made by.
   const std::shared_ptr<const Plan>& plan() const noexcept { return carrying_.plan; }
   const CarriedPart& part() const noexcept { return carrying_.part; }
 

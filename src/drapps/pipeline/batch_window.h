@@ -41,7 +41,7 @@ class SlotPayload {
   using Place = Slot*;
   using Held = HeldSlot;
   using Taken = Batch;
-  /// On the first `rows` rows of a slot.
+  /// Runs the batch ops on the first `rows` rows of a slot.
   using BatchOps = std::function<void(std::byte* slot, std::uint64_t step, std::uint32_t rows)>;
 
   /// @param arena  of slots as large as the plan's layout.

@@ -19,7 +19,7 @@ inline bool decodes_on_device(std::uint64_t position, const Settings& settings) 
   return turn_of(position) < settings[KnobId::kDecodeOnGpu];
 }
 
-/// Of those that are decoded there.
+/// Whether a sample that is decoded on the device is augmented there, too.
 inline bool augments_on_device(std::uint64_t position, const Settings& settings) noexcept {
   return turn_of(position) < settings[KnobId::kAugmentOnGpu];
 }

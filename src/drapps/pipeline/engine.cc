@@ -53,7 +53,8 @@ std::size_t default_ram(const MachineLimits& machine) {
   return static_cast<std::size_t>(static_cast<double>(free) * kDefaultRamShare);
 }
 
-/// Of a machine that has less memory than at first, where `used` bytes of it are the loaders' already.
+/// The default limit of a machine that has less memory than at first, where `used` bytes of it are the loaders'
+/// already.
 std::size_t default_ram_now(const MachineLimits& machine, std::size_t used) {
   const std::size_t free = std::min(machine.available_bytes + used, machine.memory_bytes);
   return std::max(static_cast<std::size_t>(static_cast<double>(free) * kDefaultRamShare),

@@ -31,7 +31,7 @@ Executor::~Executor() {
   engine_.workers().detach(*this);
   reader_.reset();
   Lock lock(mutex_);
-  none_late_.wait(lock, [this] { return late_ == 0 && decoding_ == 0; });
+  none_late_.wait(lock, [this] { return decoding_ == 0; });
 }
 
 void Executor::taken(Lock& lock) {

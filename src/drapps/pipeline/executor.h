@@ -3,7 +3,7 @@
 // 1. The sampler gives the order. The executor reads ahead in it, at most io_depth records at a time and no
 //    further than the batches under way; a worker reads by itself what needs no waiting.
 // 2. A worker takes one sample at a time, the earliest first, and runs a whole lane of the plan on it. Where samples
-//    wait for several lanes, the stride scheduler says which. A late lane, of a device say, goes on without the worker.
+//    wait for several lanes, the stride scheduler says which.
 // 3. A sample's row is written straight into its batch's slot. The worker whose row is the last to land removes bad
 //    rows and runs the batch ops; then the batch is delivered, in order. At most prefetch_depth batches are under way
 //    or waiting.
@@ -43,7 +43,7 @@
 
 namespace drapps {
 
-class Executor final : public WindowRunner, private ReadSink, private LaneSink, private LateSink {
+class Executor final : public WindowRunner, private ReadSink, private LateSink {
  public:
   /// Starts working at once. Requires parts.arena.
   static Result<std::unique_ptr<Executor>> make(const RunnerParts& parts);
@@ -76,6 +76,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   void queue_read();
   std::size_t most_tasks() const;
   std::size_t most_inside() const;
+  void note_tried(SampleTask& task);
   void leave(SampleTask& task);
 
   // What workers do (executor_work.cc). None holds mutex_ on entry.
@@ -91,7 +92,6 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   void log(const SampleTask& task, bool good) noexcept;
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;
-  void lane_ended(SampleTask& task, Status status) noexcept override;
 
   // Samples that found no memory (executor_memory.cc). The first holds mutex_ not on entry, all others require it.
   bool starve(SampleTask& task, Status& status);
@@ -122,7 +122,6 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   ReadAhead ahead_;
   LaneQueues queues_;
   Starvation starvation_;
-  std::size_t late_ = 0;      // tasks that a late lane has
   std::size_t decoding_ = 0;  // tasks that a device has, or is about to be offered
   std::condition_variable none_late_;
 

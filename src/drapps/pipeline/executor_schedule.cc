@@ -14,7 +14,7 @@ void Executor::schedule(const Settings& settings) {
   queues_.set_weights(settings, weights_);
 }
 
-/// Those that samples enter now.
+/// The lanes that samples enter now.
 const std::vector<PlanLane>& Executor::lanes() const {
   return plan_->lanes.of(settings_[KnobId::kFused] != 0 || plan_->lanes.split.empty());
 }
@@ -33,7 +33,7 @@ bool Executor::can_start_next() {
   if (pool_.has_free()) return true;
   Status status = catching([this] { add_task(); });
   if (status.ok()) return true;
-  // Where there are some, the next one that ends is free.
+  // Where there are tasks, the next one that ends is free.
   if (pool_.size() == 0) window_.lacks(std::move(status).error());
   return false;
 }
@@ -111,8 +111,14 @@ WorkFound Executor::nothing() const {
   return !ahead_.ended() && ahead_.step() >= window_.end() ? WorkFound::kWindow : WorkFound::kNothing;
 }
 
+/// Notes that a worker has read the task's record without waiting. Not when it did: that would take a lock of its own.
+void Executor::note_tried(SampleTask& task) {
+  if (std::exchange(task.fetch.tried, false)) ahead_.tried(true);
+}
+
 /// The task is no job of a lane any more, and needs no workspace.
 void Executor::leave(SampleTask& task) {
+  note_tried(task);
   pool_.return_workspace(task);
   queues_.end(task);
 }
@@ -134,7 +140,7 @@ Executor::Reads Executor::read_ahead() {
   return reads;
 }
 
-/// The reader gets one more.
+/// Counts one more request of the reader.
 void Executor::queue_read() { metrics_[lane_place(LaneRole::kFetch)].queue_length.record(ahead_.submit()); }
 
 }  // namespace drapps

@@ -48,41 +48,18 @@ void Executor::work(SampleTask& task) {
   if (task.fetch.fresh && !fetch(task, status)) return;
   if (task.late.wanted && hand_over(task, status.ok())) return;
   if (status.ok()) {
-    // A late lane may have passed the task on before its work returns.
     const std::size_t place = task.way.place;
-    const bool late = lane_of(task).late;
     // What is left to do of a sample that a device has decoded is no service of the lane that does all.
     const std::size_t counted = task.sample.late != nullptr && task.way.fused ? kFinish : place;
     LaneTimer timer(place);
-    if (late) {
-      task.way.begun_ns = timer.begun_ns();
-      const std::scoped_lock lock(mutex_);
-      ++late_;
-    }
     status = catching([&] { return run_lane(task); });
     const LaneTime spent = timer.end();
-    if (!late) {
-      metrics_[counted].service_wall.record(spent.wall_ns);
-      task.times.served(counted, spent);
-    }
+    metrics_[counted].service_wall.record(spent.wall_ns);
     metrics_[counted].service_cpu.record(spent.cpu_ns);
-    {
-      const std::scoped_lock lock(mutex_);
-      queues_.charge(place, static_cast<double>(spent.wall_ns));
-      if (late && !status.ok()) --late_;
-    }
-    if (late && status.ok()) return;
+    task.times.served(counted, spent);
+    task.way.unpaid_ns = spent.wall_ns;
   }
   settle(task, std::move(status));
-}
-
-void Executor::lane_ended(SampleTask& task, Status status) noexcept {
-  const LaneTime spent{.wall_ns = monotonic_ns() - task.way.begun_ns};
-  metrics_[task.way.place].service_wall.record(spent.wall_ns);
-  task.times.served(task.way.place, spent);
-  settle(task, std::move(status));
-  const std::scoped_lock lock(mutex_);
-  if (--late_ == 0) none_late_.notify_all();
 }
 
 /// A lane has done its work on a task, or failed at it.
@@ -101,6 +78,7 @@ void Executor::settle(SampleTask& task, Status status) {
 void Executor::pass_on(SampleTask& task) {
   {
     const std::scoped_lock lock(mutex_);
+    note_tried(task);
     task.way.lane = lane_of(task).next;
     queues_.pass_on(task, lane_of(task).place);
   }
@@ -112,10 +90,10 @@ Status Executor::run_lane(SampleTask& task) {
     const std::scoped_lock lock(mutex_);
     add_workspace(task);
   }
-  return lane_of(task).work(preparer_, task, *this);
+  return lane_of(task).work(preparer_, task);
 }
 
-/// All that comes before a device, whatever lane the task was in.
+/// Makes the task anew by the fused lane, whatever lane it was in.
 Status Executor::prepare(SampleTask& task) {
   task.way.fused = true;
   task.way.lane = 0;
@@ -165,12 +143,13 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     metrics_[kFetch].service_cpu.record(task.read.cpu_ns);
     task.times.served(kFetch, {.wall_ns = task.read.wall_ns, .cpu_ns = task.read.cpu_ns});
     task.fetch.fresh = false;
+    task.fetch.tried = true;
     remember(task.sample);
+    return true;
   }
   {
     const std::scoped_lock lock(mutex_);
-    ahead_.tried(!waits);
-    if (!waits) return true;
+    ahead_.tried(false);
     withdraw(task);
     leave(task);
     queue_read();

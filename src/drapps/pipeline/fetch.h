@@ -11,13 +11,13 @@ namespace drapps {
 /// Says where the parts of the sample's record lie, for a reader.
 void ask(Sample& sample) noexcept;
 
-/// The same, and answers it where they are kept. False where a reader is to be asked.
+/// Asks for a sample's bytes, and answers where they are kept. False where a reader is to be asked.
 bool ask_keeper(Sample& sample) noexcept;
 
 /// Notes in the source what was learnt of a record that was read.
 void remember(const Sample& sample) noexcept;
 
-/// All of it, here and now, from what is kept or blocking. An error names the sample and the file.
+/// Reads all of a sample in this thread, from what is kept or blocking. An error names the sample and the file.
 /// @param stopped  asked while a storage refuses or stalls: true ends that with kCancelled.
 Status fetch_now(Sample& sample, const std::function<bool()>& stopped);
 

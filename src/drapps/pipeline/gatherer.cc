@@ -100,7 +100,7 @@ bool Gatherer::ready_scratch() {
     ++scratches_made_;
   });
   if (status.ok()) return true;
-  // Where there are some, the next one that is released will do.
+  // Where there is scratch memory under way, the next that is released will do.
   if (scratches_made_ == 0) window_.lacks(std::move(status).error());
   return false;
 }

@@ -56,7 +56,7 @@ class Gatherer final : public WindowRunner {
   void free_memory() noexcept override;
   void taken(Lock& lock) override;
 
-  // All require mutex_.
+  // take(), ready_scratch() and horizon() require mutex_.
   GatherRun take(std::uint64_t before_step);
   bool ready_scratch();
   std::uint64_t horizon() const;

@@ -63,12 +63,17 @@ void LaneQueues::begin_inside(SampleTask& task) noexcept {
 }
 
 void LaneQueues::pass_on(SampleTask& task, std::size_t lane) {
-  stride_.end(task.way.place);
+  end_job(task);
   push(inside_queues_[lane], lane, task);
 }
 
-void LaneQueues::end(SampleTask& task) noexcept {
+void LaneQueues::end_job(SampleTask& task) noexcept {
+  stride_.charge(task.way.place, static_cast<double>(std::exchange(task.way.unpaid_ns, 0)));
   stride_.end(task.way.place);
+}
+
+void LaneQueues::end(SampleTask& task) noexcept {
+  end_job(task);
   if (std::exchange(task.way.inside, false)) --inside_;
 }
 

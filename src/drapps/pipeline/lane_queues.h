@@ -46,11 +46,10 @@ class LaneQueues {
   void begin(SampleTask& task, std::size_t lane) noexcept;
   /// It is between the first and the last of several lanes until end().
   void begin_inside(SampleTask& task) noexcept;
-  /// It was a job of its lane, and waits for the one behind it.
+  /// It was a job of its lane, which its unpaid service is booked to, and waits for the one behind it.
   void pass_on(SampleTask& task, std::size_t lane);
-  /// It is no job any more, of any lane.
+  /// It is no job any more, of any lane; its unpaid service is booked to the one that it was a job of.
   void end(SampleTask& task) noexcept;
-  void charge(std::size_t lane, double ns) noexcept { stride_.charge(lane, ns); }
 
   /// Tasks between the first and the last of several lanes.
   std::size_t inside() const noexcept { return inside_; }
@@ -60,6 +59,7 @@ class LaneQueues {
   }
 
  private:
+  void end_job(SampleTask& task) noexcept;
   void push(std::vector<SampleTask*>& queue, std::size_t lane, SampleTask& task);
   SampleTask& pop(std::vector<SampleTask*>& queue, std::size_t lane);
 

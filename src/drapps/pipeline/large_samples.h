@@ -8,7 +8,7 @@
 
 namespace drapps {
 
-/// Of a pass, until somebody is told of them. Every member may be called from any thread.
+/// The large samples of a pass, until somebody is told of them. Every member may be called from any thread.
 class LargeSamples {
  public:
   /// The sample at a position of the epoch takes so many units of work. Where there is no memory for it, nobody is

@@ -14,9 +14,9 @@
 
 namespace drapps {
 
-/// Of fetch, what waits are requests of a reader: its queue is all that it has, waiting or under way, and the wait is
-/// from there until the I/O began that brought the answer, pauses before retries included. What workers read at once
-/// has been in no queue, and counts in service alone.
+/// What a lane measures of each sample. In the fetch lane, what waits are requests of a reader: its queue is all that
+/// the reader has, waiting or under way, and the wait lasts until the I/O begins that brings the answer, pauses before
+/// retries included. What workers read at once is in no queue, and counts in service alone.
 struct LaneMetrics {
   Histogram service_wall;  // ns per sample
   Histogram service_cpu;   // ns of thread-CPU time per sample
@@ -31,7 +31,7 @@ class FirstTime {
     std::uint64_t never = 0;
     if (ns() == 0) ns_.compare_exchange_strong(never, monotonic_ns(), std::memory_order_relaxed);
   }
-  /// Of the monotonic clock; 0 before.
+  /// When it happened, by the monotonic clock; 0 before.
   std::uint64_t ns() const noexcept { return ns_.load(std::memory_order_relaxed); }
 
  private:
@@ -40,8 +40,8 @@ class FirstTime {
 
 struct Metrics {
   std::array<LaneMetrics, kLanes.size()> lanes;
-  mutable SampleLog log;                    // whoever may look may say what it keeps
-  mutable LargeSamples large;               // likewise, and who takes them
+  mutable SampleLog log;                    // whoever may look at it may say what it keeps
+  mutable LargeSamples large;               // whoever may look at them may take them
   FirstTime read;                           // of a record, from where waiting is possible
   FirstTime first_sample;                   // of a sample
   std::atomic<std::uint64_t> helped_ns{0};  // that the taker worked at batches itself, inside next()

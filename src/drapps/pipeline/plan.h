@@ -31,8 +31,8 @@ struct Plan : BatchColumns {
   /// kInvalidArgument says which op does not fit, and what to do. `source` outlives what runs the plan.
   static Result<std::shared_ptr<const Plan>> make(PipelineSpec spec, const Source& source);
 
-  /// The same in batches that a device finishes, with what it finishes of them (modality/device_part.h). kUnsupported
-  /// says why there is none. This plan and `source` outlive it.
+  /// The same plan for batches that a device finishes, with what it finishes of them (modality/device_part.h).
+  /// kUnsupported says why there is none. This plan and `source` outlive it.
   Result<CarryingPlan> carrying(const Source& source) const;
 
   /// Removes rows from a batch of `rows`, in place, moving later rows down. Returns how many are left.

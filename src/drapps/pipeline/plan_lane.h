@@ -14,27 +14,18 @@ namespace drapps {
 class Preparer;
 struct SampleTask;
 
-/// Hears of work that went on by itself.
-class LaneSink {
- public:
-  virtual ~LaneSink() = default;
-  /// How it ended; once per task, from any thread. The task is the sink's again.
-  virtual void lane_ended(SampleTask& task, Status status) noexcept = 0;
-};
-
 /// Works on a task; called by many workers at once, each with its own task. An error is the sample's.
-using LaneWork = std::function<Status(const Preparer& preparer, SampleTask& task, LaneSink& sink)>;
+using LaneWork = std::function<Status(const Preparer& preparer, SampleTask& task)>;
 
 struct PlanLane {
   static constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();
 
   std::size_t place = 0;  // in kLanes
   LaneWork work;
-  std::size_t next = kLast;  // of the same list
-  bool late = false;         // the work is only begun when it returns without an error; `sink` hears of its end
+  std::size_t next = kLast;  // place in the same list of the lane behind it
 };
 
-/// The two lists that a plan can be run by. Samples enter either at its first lane, which is never late.
+/// The two lists that a plan can be run by. Samples enter either at its first lane.
 struct PlanLanes {
   std::vector<PlanLane> fused;  // the first does all that comes before a device
   std::vector<PlanLane> split;  // empty where there is nothing to split
@@ -42,7 +33,7 @@ struct PlanLanes {
   const std::vector<PlanLane>& of(bool is_fused) const noexcept { return is_fused ? fused : split; }
 };
 
-/// Places of the lanes that share the workers.
+/// The places of the lanes that share the workers.
 LaneSet on_workers(const std::vector<PlanLane>& lanes);
 
 /// Decode, augment and collate: as one lane, or as three.

@@ -26,14 +26,10 @@ class KernelTimer {
 }  // namespace
 
 PlanLanes sample_lanes() {
-  using Step = Status (Preparer::*)(SampleTask&) const;
-  const auto work = [](Step step) -> LaneWork {
-    return [step](const Preparer& preparer, SampleTask& task, LaneSink&) { return (preparer.*step)(task); };
-  };
-  return {.fused = {{lane_place(LaneRole::kPrepare), work(&Preparer::prepare)}},
-          .split = {{lane_place(LaneRole::kDecode), work(&Preparer::decode), 1},
-                    {lane_place(LaneRole::kAugment), work(&Preparer::augment), 2},
-                    {lane_place(LaneRole::kCollate), work(&Preparer::collate)}}};
+  return {.fused = {{lane_place(LaneRole::kPrepare), &Preparer::prepare}},
+          .split = {{lane_place(LaneRole::kDecode), &Preparer::decode, 1},
+                    {lane_place(LaneRole::kAugment), &Preparer::augment, 2},
+                    {lane_place(LaneRole::kCollate), &Preparer::collate}}};
 }
 
 Workspace Preparer::new_workspace(MemoryLedger& ledger) const {

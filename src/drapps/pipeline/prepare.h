@@ -25,19 +25,19 @@ class Preparer {
         seed_(seed),
         learned_(std::move(learned)) {}
 
-  /// What the plan's parts work in.
+  /// The memory that the plan's parts work in.
   Workspace new_workspace(MemoryLedger& ledger) const;
-  /// As PartPlan::decode_late(), of the plan's only part.
+  /// PartPlan::decode_late() of the plan's only part.
   bool decode_late(SampleTask& task, LateStage& stage, LateSink& sink, bool augment) const;
-  /// From what was fetched to what the first op of each part reads.
+  /// Makes what the first op of each part reads of what was fetched.
   Status decode(SampleTask& task) const;
-  /// Every op of the description, in order.
+  /// Runs every op of the description, in order.
   Status augment(SampleTask& task) const;
-  /// Into its row of every column that has a writer.
+  /// Writes the sample into its row of every column that has a writer.
   Status collate(SampleTask& task) const;
-  /// All three.
+  /// Decodes, augments and collates.
   Status prepare(SampleTask& task) const;
-  /// The batch ops, on the first `rows` rows of a finished batch.
+  /// Runs the batch ops on the first `rows` rows of a finished batch.
   void finish(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
   /// What the batch ops of the plan's only part draw with.
   PartDraws batch_draws(std::uint64_t step) const { return {coordinate(sampler_.batch(step).first_position), 0}; }

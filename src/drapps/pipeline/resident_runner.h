@@ -4,8 +4,7 @@
 // 1. The consumer's thread does that, when it asks for a batch and before it goes with one: prefetch_depth batches are
 //    under way on the device, in a stream of their own. No worker has anything to do.
 // 2. A batch may be given out before the device has made it: its user's stream waits for that (Slot::completion), and
-// the
-//    host does not.
+//    the host does not.
 // 3. What the host writes for a batch (row numbers, moves, the columns that say where rows are from) stands in pinned
 //    memory that is the batch's until it has been made.
 //
@@ -42,7 +41,7 @@ class ResidentRunner final : public WindowRunner {
     device::Memory pinned, there;
     std::unique_ptr<device::Event> completion;  // behind all that uses them
   };
-  /// Where in them stands what: row numbers, the list of pictures, and columns that the host fills.
+  /// Offsets in a batch's memory of row numbers, the list of pictures, and the columns that the host fills.
   struct RunnerPlaces {
     std::size_t list, columns, host_bytes, device_bytes;
   };
@@ -59,7 +58,7 @@ class ResidentRunner final : public WindowRunner {
   void free_memory() noexcept override {}
   void taken(Lock& lock) override { begin_batches(lock); }
 
-  /// As many as may be under way. With the mutex held, on return too.
+  /// Begins as many batches as may be under way. The mutex is held before and after.
   void begin_batches(Lock& lock);
   Status reserve_works();
   Status begin(std::uint64_t step, std::uint32_t rows, Slot& slot);

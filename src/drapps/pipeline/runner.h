@@ -71,16 +71,16 @@ class Runner {
   virtual void apply(const Settings& settings) = 0;
 
   virtual const Metrics& metrics() const noexcept = 0;
-  /// Where who brings its batches to a device counts that.
+  /// The counters of what brings this runner's batches to a device.
   virtual device::DeviceCounters& device_counters() noexcept = 0;
   virtual const Plan& plan() const noexcept = 0;
-  /// Where its batches lie.
+  /// The memory that its batches lie in.
   virtual std::shared_ptr<SlotArena> arena() const noexcept = 0;
   /// Batches that have landed and were not taken.
   virtual std::uint32_t ready_batches() const = 0;
   /// Whether the batch whose turn it is has landed: next() does not wait.
   virtual bool ready() const = 0;
-  /// By the order, which is known, and by what the source knows of its records.
+  /// What the next samples will take, by their known order and by what the source knows of its records.
   virtual Upcoming upcoming() const = 0;
   /// Global position that the batches taken so far have consumed.
   virtual std::uint64_t position() const = 0;
@@ -92,7 +92,7 @@ class Runner {
   virtual std::uint64_t left() const = 0;
   /// Bad samples so far, the first BatchWindow::kMostBadSamples of them; under kReplace and kSkip too.
   virtual std::vector<Error> bad_samples() const = 0;
-  /// The same, out of a runner that is about to end.
+  /// As bad_samples(), moved out of a runner that is about to end.
   virtual std::vector<Error> take_bad_samples() noexcept = 0;
 };
 

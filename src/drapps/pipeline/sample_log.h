@@ -27,7 +27,7 @@ struct SampleTimes {
   std::uint64_t cpu_ns = 0;           // in all lanes
   std::array<std::uint64_t, kLanes.size()> wall_ns{};  // of service, in the order of kLanes: no wait for a turn
 
-  /// Of all lanes, per row.
+  /// The service time of all lanes together, per row.
   std::uint64_t service_ns() const noexcept {
     return std::accumulate(wall_ns.begin(), wall_ns.end(), std::uint64_t{0}) / rows;
   }
@@ -50,8 +50,8 @@ class SampleReservoir {
   double weight() const noexcept;
 
   void add(const SampleTimes& sample) noexcept;
-  /// Those of the other, too, as if they had been added here. What either kept must be as many as there is room for
-  /// here, or all.
+  /// Adds the samples of another reservoir, as if they had been added here. What either kept must be as many as there
+  /// is room for here, or all.
   void merge(const SampleReservoir& other) noexcept;
   /// Forgets the samples, but not how many it has seen.
   void clear() noexcept { added_ = 0; }
@@ -65,7 +65,7 @@ class SampleReservoir {
   std::array<SampleTimes, kMost> samples_;
 };
 
-/// Of a pass, or of several. Every member may be called from any thread.
+/// The samples of a pass, or of several, that were slow or drawn. Every member may be called from any thread.
 class SampleLog {
  public:
   static constexpr std::size_t kSlowest = 8;

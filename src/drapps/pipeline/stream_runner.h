@@ -53,7 +53,7 @@ class StreamRunner final : public WindowRunner {
   void free_memory() noexcept override {}
   void taken(Lock& lock) override;
 
-  /// Of a row of all: its step, and its place in this rank's batch.
+  /// The step of a row of all ranks; place_of() is its place in this rank's batch.
   std::uint64_t step_of(std::uint64_t row) const noexcept { return (row - start_) / (batch_ * world_); }
   std::uint32_t place_of(std::uint64_t row) const noexcept {
     return static_cast<std::uint32_t>((row - start_) % (batch_ * world_) / world_);

@@ -29,6 +29,7 @@ struct SampleTask {
   struct FetchProgress {
     bool fresh = true;               // they have not been read
     bool failed = false;             // the reader tried, and an error is what came back
+    bool tried = false;              // a worker has read it without waiting, which is to be noted
     std::uint32_t replacements = 0;  // samples that were tried in its place
     std::uint64_t starved_ns = 0;    // since when it keeps the consumer waiting for memory, 0 while it does not
   };
@@ -39,7 +40,7 @@ struct SampleTask {
     std::size_t lane = 0;         // of that list, which works on it
     std::size_t place = 0;        // in kLanes, of the lane that it is a job of
     std::uint64_t queued_ns = 0;  // when it joined the queue it waits in
-    std::uint64_t begun_ns = 0;   // when the late lane began that has it
+    std::uint64_t unpaid_ns = 0;  // of service that is still to be booked to the lane that it is a job of
   };
   /// Whether a device decodes it.
   struct LateProgress {

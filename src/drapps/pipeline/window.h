@@ -115,7 +115,7 @@ class Window {
   /// Whether rows of the batch can be filled: it is in the window, and has a place. Where there is no memory for that
   /// of the front, it is tried once more with the runner's freed, and noted as a lack.
   bool open(std::uint64_t step);
-  /// Of a batch that is open.
+  /// Where a batch that is open is made.
   typename Payload::Place& place(std::uint64_t step) noexcept { return at(step).place; }
   std::uint32_t rows(std::uint64_t step) const noexcept { return at(step).rows; }
   /// Notes that nothing can be done about the front batch for want of memory; open() forgets it.
@@ -171,7 +171,7 @@ class Window {
 
     bool open() const noexcept { return static_cast<bool>(place) || static_cast<bool>(held); }
     bool landed() const noexcept { return open() && left == 0; }
-    /// Of several errors the first stays.
+    /// Keeps the error where it is the first.
     void raise(Error error) noexcept {
       if (!raised) raised = std::move(error);
     }
