@@ -96,7 +96,7 @@ class SteeredLoader(Protocol):
         """The next ``iter()`` goes on where `state_dict` was made."""
 
     def bad_samples(self) -> list[BadSample]:
-        """Those that the latest iterator met."""
+        """The bad samples that the latest iterator met."""
 
     def explain(self) -> Explanation:
         """What runs and why."""
@@ -124,7 +124,7 @@ class ConsumerMarks(Protocol):
         """The training step asks for its next batch."""
 
     def gives(self) -> None:
-        """It is given the batch, or the error in its place."""
+        """The training step is given the batch, or the error in its place."""
 
 
 @runtime_checkable
@@ -139,7 +139,7 @@ class BatchIterator(Iterator[Batch], Protocol):
         """Epoch and position behind the batches yielded."""
 
     def consumed_outside(self) -> ConsumerMarks:
-        """For who takes batches ahead of the training step.
+        """Marks for who takes batches ahead of the training step.
 
         From here on a call of ``next`` is no step: who hands out the batches marks the steps.
         """
@@ -148,7 +148,7 @@ class BatchIterator(Iterator[Batch], Protocol):
         """A state that goes on behind the batches yielded."""
 
     def bad_samples(self) -> list[BadSample]:
-        """Those that this pass met."""
+        """The bad samples that this pass met."""
 
     def close(self) -> None:
         """Stops working ahead. Batches that were yielded stay valid."""

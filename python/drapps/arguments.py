@@ -102,7 +102,7 @@ def seed(name: str, value: Any) -> int:
 
 
 def number_in(value: Any) -> float | None:
-    """The number that it is, which may be infinite or NaN; None where it is none."""
+    """The number that a value is, which may be infinite or NaN; None where it is none."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     try:
         return float(value) if is_number else None

@@ -45,7 +45,7 @@ class Column:
     strides: tuple[int, ...]
 
     def native(self) -> tuple[str, str, int, list[int], list[int]]:
-        """As the core takes it."""
+        """The column as the core takes it."""
         return self.name, self.dtype, self.address, list(self.shape), list(self.strides)
 
     @property

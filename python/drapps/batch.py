@@ -69,7 +69,7 @@ class Batch(Mapping[str, "_core.Tensor"]):
 
 
 def torch_tensors(tensors: Iterable[_core.Tensor]) -> list[torch.Tensor]:
-    """The same as ``torch.Tensor``, without a copy."""
+    """The tensors as ``torch.Tensor``, without a copy."""
     import torch.utils.dlpack
 
     # A capsule is asked for here: from_dlpack takes as long as all else to find out that memory is

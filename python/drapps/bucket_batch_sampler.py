@@ -152,7 +152,7 @@ class BucketBatchSampler:
         return state.make(KIND, *self._ends[taken], self._identity())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """The next ``iter()`` goes on there, also at another world size.
+        """The next ``iter()`` goes on where `state_dict` was made, also at another world size.
 
         Raises:
             PipelineError: no such state, or one of other sizes or options.

@@ -23,7 +23,7 @@ def python_memory() -> bytes:
 
 
 def numpy_memory() -> bytes:
-    """The same of NumPy's, but for a Gaussian number that it keeps, and gives without a trace."""
+    """As `python_memory`, of NumPy's generator; a Gaussian number that it keeps leaves no trace."""
     generator: Any = np.random.mtrand._rand._bit_generator
     if type(generator) is not np.random.MT19937:
         return b""

@@ -211,6 +211,6 @@ def _integers(name: str, column: Any) -> Int64Array:
 
 
 def _class_names(dataset: Any, labels: Sequence[str]) -> tuple[str, ...]:
-    """Of the first label column."""
+    """The class names of the first label column."""
     names = getattr(dataset.features.get(labels[0]), "names", None) if labels else None
     return tuple(names) if isinstance(names, (list, tuple)) else ()

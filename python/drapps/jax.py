@@ -99,7 +99,7 @@ class Loader:
         return len(self._loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """Tells the loader."""
+        """Tells the loader the epoch of the next ``iter()``."""
         self._loader.set_epoch(epoch)
 
     def state_dict(self) -> Any:

@@ -60,7 +60,7 @@ _TABLE: Mapping[str, Known] = {
 
 
 def named(known: Known) -> frozenset[str]:
-    """Those of which this is known."""
+    """The names of which this is known."""
     return frozenset(name for name, all_known in _TABLE.items() if known in all_known)
 
 

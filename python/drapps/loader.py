@@ -339,7 +339,7 @@ class Loader:
 
 
 def _native(source: Source | TextSource, spec: AnySpec, resources: Resources) -> _core.Loader:
-    """What runs.
+    """The native loader that runs.
 
     Raises:
         PipelineError: the description makes no sense.

@@ -84,7 +84,7 @@ def discard_unfinished() -> None:
 
 
 def refuse_inside(out: Path, source: Path) -> None:
-    """What is read would hold what is written.
+    """Refuses an output folder within the folder that is read.
 
     Raises:
         PipelineError: `out` is `source`, or lies in it.

@@ -117,7 +117,7 @@ def _with_weights(policy: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
 
 
 def choice(policy: Policy | None, makers: Makers) -> str:
-    """Why that one decides, or what of it is masked, in a sentence; empty where neither is so."""
+    """Why the policy decides, or what of it is masked, in a sentence; empty where neither is so."""
     if policy is not None and not is_auto(policy):
         name = policy.get("name") if isinstance(policy, Mapping) else policy
         return _MASKED.get((str(name), makers), "")
@@ -144,7 +144,7 @@ def to_json(policy: Policy | None, makers: Makers = "threads") -> str:
 
 
 def name_of(policy: Policy) -> str:
-    """Its name alone."""
+    """The name of a policy alone."""
     if isinstance(policy, os.PathLike):
         policy = read(policy)
     return policy if isinstance(policy, str) else str(policy["name"])

@@ -11,7 +11,7 @@ from drapps.errors import PipelineError
 
 
 class Recorder(Protocol):
-    """Of the core: the native loader, or the control plane of worker processes."""
+    """What records in the core: the native loader, or the control plane of worker processes."""
 
     def stop_recording(self) -> None:
         """Writes what is left and closes the file."""
@@ -83,7 +83,7 @@ def warn(recorder: Recorder) -> None:
 
 
 def look_after(recording: Recording, now: Recorder) -> None:
-    """Warns where it has ended by itself, and ends it where another loader runs `now`."""
+    """Warns where a recording has ended by itself, and ends it where another loader runs `now`."""
     recorder = recording.recorder
     if recorder is None:
         return

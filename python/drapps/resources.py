@@ -68,7 +68,7 @@ class Resources:
         ram_budget: Bytes | None,
         settings: Mapping[str, Any] | None,
     ) -> Resources:
-        """Those of a loader that keeps nothing from epoch to epoch."""
+        """The resources of a loader that keeps nothing from epoch to epoch."""
         return cls(
             policy=policy,
             cpu_budget=cpu_budget,
@@ -78,7 +78,7 @@ class Resources:
         )
 
     def to_json(self) -> str:
-        """As the core reads it."""
+        """The resources as the core reads them."""
         return self._described()
 
     def _described(self, **others: Any) -> str:
@@ -91,7 +91,7 @@ class Resources:
 
 
 def _policy(policy: Policy | None) -> Policy:
-    """As the core takes it, where the choice is the user's."""
+    """A policy as the core takes it, where the choice is the user's."""
     named: Policy = AUTO if is_auto(policy) else json.loads(to_json(policy))
     return named
 
@@ -105,7 +105,7 @@ def _ram_budget(budget: Any) -> int | None:
 
 
 def _settings(settings: Any) -> dict[str, Any] | None:
-    """Those that some loader has exported, native or not."""
+    """Settings that some loader has exported, native or not."""
     from drapps import _core
 
     if settings is None:

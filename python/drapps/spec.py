@@ -82,7 +82,7 @@ class Spec:
     max_boxes: int | None = None
 
     attached: ClassVar[Mapping[str, Any]] = {}  # what JSON cannot hold of it, for the core
-    attached_digests: ClassVar[Sequence[str]] = ()  # of that
+    attached_digests: ClassVar[Sequence[str]] = ()  # of what is attached
 
     def to_json(self) -> dict[str, Any]:
         """The description as plain, JSON-able data."""

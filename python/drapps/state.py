@@ -26,7 +26,7 @@ def make(kind: str, epoch: int, position: int, stream: Mapping[str, Any]) -> dic
 
 
 def with_cursors(state: dict[str, Any], cursors: bytes) -> dict[str, Any]:
-    """The same with where its streams stand, by which one that goes on need not look for it."""
+    """A state with where its streams stand, so that one that goes on need not look for it."""
     if not cursors:
         return state
     text = base64.b64encode(cursors).decode()

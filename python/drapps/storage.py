@@ -43,7 +43,7 @@ class Conditions:
     stalls: bool = False
 
     def changed(self, changes: Mapping[str, Any]) -> Conditions:
-        """These, but for some.
+        """These conditions, but for some that change.
 
         Raises:
             PipelineError: there is no such condition, or it is of another kind.
@@ -99,7 +99,7 @@ class EmulatedStorage:
     """
 
     def __init__(self, emulation: _Emulation, fd: int = -1) -> None:
-        """Begins now, or joins the one behind a descriptor."""
+        """Begins now, or joins the storage behind a descriptor."""
         self._emulation = emulation
         self._core = emulation.build(fd)
 

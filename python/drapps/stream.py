@@ -102,7 +102,7 @@ class Stream:
         self._native.asks()
 
     def gives(self) -> None:
-        """It is given the batch, or the error in its place."""
+        """The training step is given the batch, or the error in its place."""
         self._native.gives()
 
     def _write_bad_samples(self) -> None:
@@ -137,7 +137,7 @@ class Stream:
         return [BadSample.from_json(entry) for entry in self._native.bad_samples()]
 
     def large_pictures(self) -> list[int]:
-        """Pixels of those in the batches yielded of which Pillow warns; of each once."""
+        """Pixels of the pictures in the batches yielded of which Pillow warns; of each once."""
         return self._native.take_large_pictures()
 
     def close(self) -> None:

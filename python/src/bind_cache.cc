@@ -31,7 +31,7 @@ constexpr Nanoseconds kSignalsEvery = std::chrono::milliseconds(50);
 
 struct SharedItems {
   std::shared_ptr<ItemCache> cache;
-  std::unique_ptr<MemoryLedger> account;  // of who made it: the others fill it, too, so all of the budget is in use
+  std::unique_ptr<MemoryLedger> account;  // the maker's: others fill the cache, too, so all of the budget is in use
 };
 
 template <class T>
@@ -144,7 +144,7 @@ void bind_cache(nb::module_& module) {
   nb::class_<SharedItems>(module, "ItemCache", "Items of a dataset by index, in memory that processes share.")
       .def_static(
           "make", &make_items, "items"_a, "budget"_a, "key"_a,
-          "A new one; the key has 32 bytes. All of the budget counts as used in this process. Raises ValueError, "
+          "A new cache; the key has 32 bytes. All of the budget counts as used in this process. Raises ValueError, "
           "OSError.")
       .def_static("attach", &attach_items, "pid"_a, "fd"_a, "token"_a,
                   "That which has the descriptor `fd` in a process. Raises ValueError, OSError.")

@@ -71,12 +71,13 @@ void bind_control(nb::module_& module) {
   module.def(
       "check_resources", [](const std::string& text) { static_cast<void>(value_of(parse_resources(text))); },
       "resources"_a, "Raises ValueError where no loader runs with these, in JSON (control/resources.h).");
-  module.def("resource_names", &resource_names, "What they may say.");
+  module.def("resource_names", &resource_names, "The names of all options of resources.");
   module.def("check_settings", &check_settings, "settings"_a,
              "Raises ValueError for what no loader has exported, in JSON.");
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,
              "What a loader exports that runs Python code in so many processes, in JSON.");
-  module.def("processes_of_settings", &processes_of_settings, "settings"_a, "The reverse. Raises ValueError.");
+  module.def("processes_of_settings", &processes_of_settings, "settings"_a,
+             "The reverse of settings_of_processes(). Raises ValueError.");
   module.def(
       "limits", [] { return limits_json(Engine::get()).dump(); },
       "Budgets in force and what the machine gives, as they stand in a plan; in JSON.");
@@ -122,7 +123,8 @@ void bind_control(nb::module_& module) {
           "idle", [](Self& self) { self.plant().idle(); }, "The processes have had nothing to do.")
       .def("begin_pass", &Self::begin_pass, "epoch"_a)
       .def_prop_ro(
-          "processes", [](Self& self) { return self.plant().processes(); }, "As many are wanted; 0: none was started.")
+          "processes", [](Self& self) { return self.plant().processes(); },
+          "How many processes are wanted; 0: none was started.")
       .def(
           "want", [](Self& self, std::int32_t n) { self.plant().want(n); }, "processes"_a,
           "Sets it: to what is begun with, or to what could be started.")

@@ -43,7 +43,7 @@ using text::DocumentFormat;
 template <class T>
 using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// As Python holds it.
+/// A corpus as Python holds it.
 struct SharedCorpus {
   std::shared_ptr<const Corpus> corpus;
 };
@@ -275,9 +275,9 @@ void bind_corpus(nb::module_& module) {
       "sets"_a, "rows"_a.none(),
       "A Source of so many rows of text, or of as many as there can be, of a Corpus or TokenSet, or of several.");
   module.def("count_blocks", &count_blocks, "source"_a, "file"_a, "tokenizer"_a, "packing"_a,
-             "Of each block of a file, or each document by number, the ids of the good documents, with their marks, "
-             "where they are packed one behind "
-             "the other; else the rows that they make. The packing is JSON, checked; OSError or ValueError names the "
+             "The ids that the good documents of each block of a file have, or of each document by number, with their "
+             "marks, where they are packed one behind the other; else the rows that they make. The packing is JSON, "
+             "checked; OSError or ValueError names the "
              "file.");
   module.def(
       "rows_of_epoch", &rows_of_epoch, "counts"_a, "most_splits"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,

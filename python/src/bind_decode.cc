@@ -66,7 +66,7 @@ DecodeOptions options_of(std::string_view color, std::string_view exif, std::str
   throw nb::python_error();
 }
 
-/// One of each per thread, so that the pictures of a test follow each other through the same decoder as in a worker.
+/// A thread's decoder and its buffers: the pictures of a test follow each other through the same ones, as in a worker.
 struct Tools {
   Decoder decoder{MemoryLedger::unlimited()};
   ImageBuffer pixels{MemoryLedger::unlimited()};

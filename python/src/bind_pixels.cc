@@ -41,7 +41,7 @@ using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t
 
 using Size = std::tuple<std::int32_t, std::int32_t>;     // width, height
 using Box = std::tuple<double, double, double, double>;  // left, top, right, bottom
-using Boxed = std::tuple<Size, Box>;                     // of a picture of this size
+using Boxed = std::tuple<Size, Box>;                     // the size of a picture, and a box in it
 
 kernel::Filter filter_of(bool bicubic) { return bicubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear; }
 
@@ -56,7 +56,7 @@ kernel::ResizeBox box_of(const Boxed& boxed, Extent out, bool bicubic) {
   return {{height, width}, edges, out, filter_of(bicubic)};
 }
 
-/// One per thread, so that the pictures of a process follow each other through the same memory.
+/// The thread's PixelMaker: each has one, so that the pictures of a process follow each other through the same memory.
 PixelMaker& maker() {
   thread_local PixelMaker instance(MemoryLedger::unlimited());  // NOLINT(clang-diagnostic-exit-time-destructors)
   return instance;
@@ -288,9 +288,10 @@ void bind_pixels(nb::module_& module) {
   nb::class_<Pixels>(module, "Pixels",
                      "What pixels are made of: the bytes of a JPEG, or planes. Rectangles are (top, left, height, "
                      "width) of it as it is stored; turn is the EXIF orientation that is undone.")
-      .def_static("judged", &Pixels::judged, "file"_a, "indexes"_a = nb::none(),
-                  "Of a JPEG that Pillow reads without an error, whatever its entropy-coded data hold; None for any "
-                  "other, whose verdict takes decoding. What decoding learns of it is kept among the indexes.")
+      .def_static(
+          "judged", &Pixels::judged, "file"_a, "indexes"_a = nb::none(),
+          "The pixels of a JPEG that Pillow reads without an error, whatever its entropy-coded data hold; None for "
+          "any other, whose verdict takes decoding. What decoding learns of it is kept among the indexes.")
       .def_prop_ro("height", &Pixels::height)
       .def_prop_ro("width", &Pixels::width)
       .def_prop_ro("channels", &Pixels::channels, "1 or 3.")
@@ -299,26 +300,28 @@ void bind_pixels(nb::module_& module) {
       .def("planes", &Pixels::planes, "rect"_a, "turn"_a, "gray"_a, "Planes of a part, turned, and gray where asked.")
       .def("resized", &Pixels::resized, "rect"_a, "turn"_a, "gray"_a, "height"_a, "width"_a, "bicubic"_a, "pillow13"_a,
            "boxed"_a = nb::none(),
-           "The same, then resized as Pillow does, bilinear or bicubic, in the pass order of Pillow 13 or of those "
+           "The planes of a part, resized as Pillow does, bilinear or bicubic, in the pass order of Pillow 13 or of "
+           "those "
            "before; or a box of a picture, given with its size, of which it is what read_by says.")
       .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
-           "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
-      .def(
-          "to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a, "backwards"_a = false,
-          "luma"_a = false,
-          "The same as interleaved, 1 or 3 bytes for each pixel, into an array; backwards, blue comes first; luma, one "
-          "byte as libjpeg makes a file in colour gray.")
+           "The planes of a part as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
+      .def("to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a, "backwards"_a = false,
+           "luma"_a = false,
+           "As interleaved(), 1 or 3 bytes for each pixel, into an array; backwards, blue comes first; luma, one "
+           "byte as libjpeg makes a file in colour gray.")
       .def("to_normalized", &Pixels::to_normalized, "rect"_a, "turn"_a, "gray"_a, "mean"_a, "std"_a, "out"_a,
            "planes"_a = false,
-           "The same divided by 255, then (x - mean) / std: as torchvision's v2.ToDtype divides, pixel after pixel, or "
+           "The planes of a part divided by 255, then (x - mean) / std: as torchvision's v2.ToDtype divides, pixel "
+           "after pixel, or "
            "as its ToTensor, plane after plane.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
-           "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
-  module.def("plain_jpeg_header", &plain_jpeg_header, "bytes"_a,
-             "Of a sequential JPEG of 8 bits whose header lies within the bytes: the offset of its scan, (width, "
-             "height), (id, horizontal, vertical, quantizer) of each layer, quantizers by number, row by row, and "
-             "(marker, body) of each application segment and comment. None for any other, and where such a segment "
-             "holds EXIF, XMP, a profile or the like.");
+           "The planes of a part divided by 255, into (channels, height, width), as torchvision's to_tensor.");
+  module.def(
+      "plain_jpeg_header", &plain_jpeg_header, "bytes"_a,
+      "What the header of a sequential JPEG of 8 bits says that lies within the bytes: the offset of its scan, (width, "
+      "height), (id, horizontal, vertical, quantizer) of each layer, quantizers by number, row by row, and "
+      "(marker, body) of each application segment and comment. None for any other, and where such a segment "
+      "holds EXIF, XMP, a profile or the like.");
   module.def(
       "read_by",
       [](const Boxed& boxed, const Size& out, bool bicubic) {

@@ -80,7 +80,7 @@ Settings start_of(const sim::World& world, const json& given, bool fits = false)
   return fits ? fit_settings(settings, limits) : settings;
 }
 
-/// Of each segment, where the knobs are given so.
+/// The settings of each segment, where knobs are given for each segment; else none.
 std::vector<Settings> held_of(const sim::Scenario& scenario, const json& given) {
   std::vector<Settings> held;
   if (!given.is_array()) return held;
@@ -89,7 +89,7 @@ std::vector<Settings> held_of(const sim::Scenario& scenario, const json& given) 
   return held;
 }
 
-/// Those between which there is a choice, with every value that each may take.
+/// The knobs between whose values there is a choice, with every value that each may take.
 std::string knob_values(const std::string& world_text) {
   const Limits limits = sim::limits_of(value_of(sim::world_from_json(parsed(world_text))));
   json knobs = json::object();

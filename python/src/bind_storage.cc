@@ -95,7 +95,7 @@ nb::dict stats(const PythonStorage& self) {
 void bind_storage(nb::module_& module) {
   nb::class_<PythonStorage>(module, "EmulatedStorage", "Files as if they lay on another storage.")
       .def(nb::new_(&make), "schedule"_a, "period"_a, "burst"_a, "seed"_a, "deadline"_a, "fd"_a = -1,
-           "A new one, or the one behind a descriptor. Raises ValueError.")
+           "A new storage, or the one behind a descriptor. Raises ValueError.")
       .def_prop_ro("fd", [](const PythonStorage& self) { return self.storage->emulation().fd(); })
       .def("read", &read, "path"_a,
            "The bytes of a file. Raises OSError, TimeoutError behind the deadline, and what a signal handler raises.")

@@ -336,15 +336,15 @@ void bind_text(nb::module_& module) {
       .def_static("from_json", &from_json, "json"_a, "limits"_a = true,
                   "A tokenizer of the bytes of a tokenizer.json, or the reason why none would be exact.")
       .def_static("from_ranks", &from_ranks, "ranks"_a, "pattern"_a, "specials"_a,
-                  "The same of tiktoken's ranks and special tokens, both from bytes to ids.")
+                  "A tokenizer of tiktoken's ranks and special tokens, both from bytes to ids.")
       .def("encode_batch", &encode_batch, "texts"_a, "threads"_a, "specials"_a, "allowed"_a.none(),
            "The ids of all texts, and where each text's begin and end.")
       .def("encode_ranges", &encode_ranges, "chunks"_a, "threads"_a, "specials"_a, "allowed"_a.none(),
-           "The same of texts that stand in buffers: of each buffer its bytes, begins and ends.")
+           "As encode_batch() of texts that stand in buffers: of each buffer its bytes, begins and ends.")
       .def("rows", &rows, "texts"_a, "seconds"_a.none(), "options"_a,
            "The columns of a batch of texts, or pairs, by name; or why only the stock tokenizer can answer.")
       .def("column_rows", &column_rows, "first"_a, "second"_a.none(), "rows"_a, "options"_a,
-           "The same of rows of one column of texts, or two, which are read where they lie.")
+           "As rows() of rows of one column of texts, or two, which are read where they lie.")
       .def("encode", &encode, "text"_a, "specials"_a, "allowed"_a.none(), "The ids of one text.")
       .def("decode_bytes", &decode_bytes, "ids"_a, "skip_special"_a, "lenient"_a, "The bytes of the text of ids.")
       .def_prop_ro("decodes", &TextTokenizer::decodes, "Whether decode() does what the library does.")

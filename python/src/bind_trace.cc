@@ -203,8 +203,9 @@ void bind_trace(nb::module_& module) {
       .def("next", &next_entry, "(kind, dictionary), or None at the end. Raises as the constructor.");
   module.def("replay_trace", &replay_trace, "path"_a,
              "Decides again: decisions, equal, first_difference, note. Raises as Trace.");
-  module.def("observation_numbers", &observation_numbers,
-             "Of each number of an observation: name, unit, who counts it, counter or gauge, and what it is.");
+  module.def(
+      "observation_numbers", &observation_numbers,
+      "The numbers of an observation: for each its name, unit, who counts it, counter or gauge, and what it is.");
 }
 
 }  // namespace drapps

@@ -153,7 +153,7 @@ void bind_training(nb::module_& module) {
             for (const rl::Progress& each : self.curve()) points.push_back(point_of(each));
             return points.dump();
           },
-          "Of every update, in JSON.")
+          "The progress at every update, in JSON.")
       .def("weights", [](const Trainer& self) { return python_bytes(self.weights()); })
       .def("save", [](Trainer& self) { return python_bytes(self.save()); });
   module.def("validation_episodes", &validation_episodes, "count"_a, "seed"_a = 0, "slower_gpu"_a = 1.0,

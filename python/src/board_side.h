@@ -9,7 +9,7 @@
 
 namespace drapps {
 
-/// One of the two is there.
+/// The parent's side of a board, or a worker's: one of the two is there.
 struct Side {
   std::shared_ptr<Board> board;
   std::unique_ptr<BoardClient> client;

@@ -16,8 +16,8 @@ inline PolicyConfig policy_of(const std::string& text) {
   return value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
 }
 
-/// Of a class that has a control(). Each of them may wait for a decision under way, which waits for workers that end,
-/// which may wait for the GIL.
+/// Binds what a class offers that has a control(). Each of these methods may wait for a decision under way, which waits
+/// for workers that end, which may wait for the GIL.
 template <class T>
 void bind_control_of(nanobind::class_<T>& bound) {
   bound

@@ -45,7 +45,7 @@ class WithoutGil {
 };
 
 /// Runs `work` under the GIL on any thread, the core's own among them, or not at all once the interpreter has begun to
-/// end: what is left then goes with the process. A thread that is caught in between stops here, as above.
+/// end: what is left then goes with the process. A thread that is caught in between stops here for ever.
 template <class Work>
 void with_gil(const Work& work) noexcept {
   if (!Py_IsInitialized()) return;
@@ -71,7 +71,7 @@ struct SharedSource {
 /// A table of what decoding has learnt of JPEG files, which processes share.
 struct SharedIndexes {
   std::shared_ptr<jpeg::SharedIndexStore> store;
-  std::unique_ptr<MemoryLedger> account;  // of who made it
+  std::unique_ptr<MemoryLedger> account;  // of the process that made the table
 };
 
 /// A path, or another text of the system, as os.fsdecode() gives it.

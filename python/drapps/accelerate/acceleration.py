@@ -53,7 +53,7 @@ class Accelerated:
 
 
 class Acceleration:
-    """Of one loader: what its workers count in this process, from its first pass on."""
+    """What one loader's workers count in this process, from its first pass on."""
 
     def __init__(self) -> None:
         self._maker = os.getpid()
@@ -64,7 +64,7 @@ class Acceleration:
         self._indexes: Indexes | None = None
 
     def keep(self, dataset: Any) -> None:
-        """From the next pass on, what decoding learns of a dataset's files; None: of no more."""
+        """Keeps what decoding learns of a dataset's files, from the next pass on; None: nothing."""
         self._samples = None if dataset is None else indexes.samples_in(dataset)
 
     def for_workers(self, numbers: int, here: bool = False) -> Accelerated | None:
@@ -105,7 +105,7 @@ class Acceleration:
         into.update(sums)
 
     def counts(self) -> dict[str, int]:
-        """Of all processes together; empty before a picture was opened."""
+        """The counts of all processes together; empty before a picture was opened."""
         self._forget_the_parents()
         sums = Counter(self._ended)
         for tally in tuple(self._running):

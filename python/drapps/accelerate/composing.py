@@ -28,7 +28,7 @@ _Make = Callable[..., Any]  # of an image, and of the transforms behind the firs
 
 
 def patch_first(patches: Patches) -> None:
-    """Has ``Compose`` of the first interface make them in one go."""
+    """Has ``Compose`` of the first interface make numbers of a picture in one go."""
     import torch
 
     module: Any = sys.modules[FIRST]
@@ -42,7 +42,7 @@ def patch_first(patches: Patches) -> None:
 
 
 def patch_second(patches: Patches) -> None:
-    """That of the second."""
+    """Has ``Compose`` of the second interface make numbers of a picture in one go."""
     import torch
     from torchvision.transforms.v2.functional import _utils as utils
 
@@ -81,7 +81,7 @@ class _Chain:
 
 
 def _patch(patches: Patches, compose: Any, name: str, chain: _Chain) -> None:
-    """Unless a user has put a function of his own in the place of one that they call."""
+    """Replaces a method of `compose`, unless a user has replaced one that the transforms call."""
     plain = vars(compose).get(name)
     if chain.held.is_as_it_was() and is_own(sys.modules[compose.__module__], plain):
         patches.put(compose, name, _composing(plain, chain), plain)
@@ -148,7 +148,7 @@ def _planes(image: Any, normalize: Any) -> Any:
 
 
 def _interleaved(image: Any, to_dtype: Any, normalize: Any) -> Any:
-    """What the second makes of one."""
+    """The numbers that the second interface makes of an image; None for what is left to it."""
     import torch
     from torchvision import tv_tensors
 

@@ -17,7 +17,7 @@ _Draw = Callable[..., Any]
 
 
 def patch_first(patches: Patches) -> None:
-    """Of the first interface, unless a user has put a function of his own in its place."""
+    """Replaces ``get_params`` of the first interface's crop, unless a user has replaced it."""
     module: Any = sys.modules[FIRST]
     crop, drawing = module.RandomResizedCrop, draws()
     held = vars(crop).get("get_params")
@@ -29,7 +29,7 @@ def patch_first(patches: Patches) -> None:
 
 
 def patch_second(patches: Patches) -> None:
-    """Of the second interface."""
+    """Replaces ``make_params`` of the second interface's crop, unless a user has replaced it."""
     crop: Any = sys.modules[SECOND].RandomResizedCrop
     plain, drawing = vars(crop).get("make_params"), draws()
     module: Any = sys.modules[crop.__module__]
@@ -76,7 +76,7 @@ def _drawing_second(plain: _Draw, drawing: Draws, module: Any) -> _Draw:
 
 
 def box_of_second(drawing: Draws, size: tuple[int, int], crop: Any) -> Any:
-    """The same of a transform of the second interface, which holds a tensor of logarithms."""
+    """As `box_of_first`, of the second interface, whose transform holds a tensor of logarithms."""
     import torch
 
     logarithms = crop._log_ratio

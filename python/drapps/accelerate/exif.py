@@ -12,7 +12,7 @@ _ORDERS: dict[bytes, Literal["little", "big"]] = {b"II*\0": "little", b"MM\0*": 
 
 
 def orientation_in(data: bytes, alone: bool = False) -> int | None:
-    """1 to 8, and 1 without EXIF data; None where these are in any way unusual.
+    """The orientation, 1 to 8, and 1 without EXIF data; None where these are in any way unusual.
 
     `alone`: and where other data have a segment of their kind, which some take for EXIF data.
     """
@@ -59,7 +59,7 @@ def _orientation(body: bytes) -> int | None:
 
 
 def with_orientation(data: bytes, turn: int) -> bytes:
-    """A file that asks for it; `data` begins with what is no EXIF data."""
+    """The file `data` with the orientation `turn`; it begins with what is no EXIF data."""
     field = b"\x12\x01\x03\0\x01\0\0\0" + bytes((turn, 0, 0, 0))
     body = _EXIF + b"II*\0\x08\0\0\0\x01\0" + field + bytes(4)
     return data[:2] + b"\xff\xe1" + (len(body) + 2).to_bytes(2, "big") + body + data[2:]

@@ -20,7 +20,7 @@ _Open = Callable[[Any], None]
 
 
 def patch(patches: Patches) -> None:
-    """Has ``JpegImageFile`` open them so, unless a user has put a function of his own there."""
+    """Has ``JpegImageFile`` read headers natively, unless a user has replaced how it opens one."""
     module: Any = sys.modules["PIL.JpegImagePlugin"]
     jpeg = module.JpegImageFile
     plain = vars(jpeg).get("_open")
@@ -55,7 +55,7 @@ def _opening(plain: _Open, module: Any) -> _Open:
 
 
 def _header(file: Any) -> tuple[Any, ...] | None:
-    """Of a file at its beginning, as much as can be had of it without reading on."""
+    """The header of a file at its beginning, as far as it can be had without reading on."""
     if type(file) is io.BufferedReader:
         begin = file.peek(1) if file.tell() == 0 else b""
     elif type(file) is io.BytesIO:

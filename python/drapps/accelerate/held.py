@@ -16,7 +16,7 @@ def is_attribute(image_module: Any) -> bool:
 
 
 def put(patches: Patches, image: type) -> None:
-    """Makes a property of it that makes late pixels, and another one, ``_im``, that does not.
+    """Makes ``im`` a property that makes late pixels, and ``_im`` another one that does not.
 
     Both are of what the image has among its attributes, as without them.
     """

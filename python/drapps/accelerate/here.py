@@ -1,4 +1,4 @@
-"""What stands in the place of what in a process of the user's, where it acts for our samples alone.
+"""Our functions in the place of others in a process of the user's, for our samples alone.
 
 A worker process of ours is left as it is once all is put there. In any other process all of that is
 there as long as a loader that wants it has an iterator, and acts on a thread while that makes one
@@ -42,7 +42,7 @@ def _here_alone(native: Callable[..., Any], plain: Callable[..., Any]) -> Callab
 
 
 class _CountsHere(Counts):
-    """Those of whose sample is made on this thread."""
+    """The counts of the worker whose sample is made on this thread."""
 
     def __init__(self, hooks: Hooks) -> None:
         super().__init__([])
@@ -50,22 +50,22 @@ class _CountsHere(Counts):
 
     @property
     def indexes(self) -> _core.Indexes | None:
-        """Those of who makes the sample."""
+        """The indexes of the worker that makes the sample."""
         return None if _thread.region is None else _thread.region.counts.indexes
 
     def add(self, name: str) -> None:
-        """One more."""
+        """Counts one more `name`."""
         if _thread.region is not None:
             _thread.region.counts.add(name)
 
     def note(self, name: str) -> None:
-        """Of this process; each that makes samples says so."""
+        """Notes `name` for this process; each worker that makes samples says so."""
         self._hooks.notes.add(name)
         if _thread.region is not None:
             _thread.region.counts.note(name)
 
     def leave_alone(self, reason: int) -> None:
-        """Pillow stays as it is in this process; each that makes samples says so."""
+        """Pillow stays as it is in this process; each worker that makes samples says so."""
         self._hooks.left_alone = reason
 
 
@@ -108,7 +108,7 @@ class Hooks:
         self.left_alone = 0
 
     def forget(self) -> None:
-        """In a process that was forked, where what stands here is the parent's."""
+        """Forgets all in a process that was forked, where what stands here is the parent's."""
         self._lock, self._users = threading.RLock(), 0
         self._take_away()
         _thread.region = None
@@ -118,7 +118,7 @@ hooks = Hooks()
 
 
 def note(late: LatePixels, image: Any) -> None:
-    """These pixels are made when the sample is, if they are still there."""
+    """The `late` pixels are made when the sample is, if they are still there."""
     if _thread.region is not None:
         _thread.region.late.append((weakref.ref(late), weakref.ref(image)))
 
@@ -167,7 +167,7 @@ def _make(late: list[tuple[weakref.ref[LatePixels], weakref.ref[Any]]]) -> None:
 
 
 def _replace(pixels: LatePixels, core: Any) -> None:
-    """In images that a user has given the attributes of another one."""
+    """Replaces late pixels in images that a user has given the attributes of another one."""
     image = sys.modules["PIL.Image"].Image
     for holder in gc.get_referrers(pixels):
         if isinstance(holder, dict):

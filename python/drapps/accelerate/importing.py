@@ -47,11 +47,11 @@ class _Loader(importlib.abc.Loader):
         self._own, self._then = own, then
 
     def create_module(self, spec: Any) -> Any:
-        """As its own loader."""
+        """Creates the module as its own loader does."""
         return self._own.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """As its own loader, which the module then has."""
+        """Runs the module as its own loader does, which the module then has."""
         module.__loader__ = self._own
         if module.__spec__ is not None:
             module.__spec__.loader = self._own

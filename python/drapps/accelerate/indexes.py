@@ -27,7 +27,7 @@ class Indexes:
 
     @classmethod
     def for_samples(cls, samples: int) -> Indexes | None:
-        """A new one for a dataset of so many; 0: that is not known. None without memory for it."""
+        """A new table for so many `samples`; 0: that is not known. None without memory for it."""
         memory = _core.memory()
         limit, used = int(memory["limit"]), int(memory["used"])
         most = min(limit // _SHARE, max(limit - used, 0) // _SHARE_OF_REST)
@@ -50,7 +50,7 @@ def _attached(duplicate: Any) -> Indexes | None:
 
 
 def samples_in(dataset: Any) -> int:
-    """How many; 0 where it does not say that."""
+    """How many samples a dataset has; 0 where it does not say that."""
     try:
         return len(dataset)
     except Exception:  # whatever a user's own method raises

@@ -24,7 +24,7 @@ class LatePixels:
 
     Attributes:
         view: what is to be made; None once it is.
-        maker: of images of what becomes of it.
+        maker: makes images of what becomes of the view.
     """
 
     __slots__ = ("__weakref__", "_core", "maker", "view")
@@ -37,7 +37,7 @@ class LatePixels:
 
     @property
     def mode(self) -> str:
-        """Of the picture."""
+        """The mode of the picture."""
         return self._core.mode if self.view is None else self.view.mode
 
     @property
@@ -61,7 +61,7 @@ class LatePixels:
 
 
 class LateAccess:
-    """What load() gives for pixels that are not made yet: they are at the first look at one."""
+    """What load() gives for pixels that are not made yet: the first look at one makes them."""
 
     __slots__ = ("_access", "_late")
 

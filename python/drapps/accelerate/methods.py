@@ -1,4 +1,4 @@
-"""Methods of Pillow's images that go on with a view, and of what they do otherwise Pillow's own.
+"""Methods of Pillow's images that go on with a view, in the place of Pillow's own.
 
 Each is made of the method that it takes the place of, and calls that for all that it does not know:
 other modes, filters and arguments, and images whose pixels are there.
@@ -173,7 +173,7 @@ def _in_one_step(gap: Any, box: Box, size: tuple[int, int]) -> bool:
 
 
 def _reduces(factor: Any) -> bool:
-    """Whether it is more than one, by Pillow's rules."""
+    """Whether a factor is more than one, by Pillow's rules."""
     factors = factor if type(factor) is tuple else (factor, factor)
     return {*map(type, factors)} == {int} and factors != (1, 1)
 
@@ -204,7 +204,7 @@ def _target(size: Any) -> tuple[int, int] | None:
 
 
 def _bicubic(resample: Any) -> bool | None:
-    """Whether it is that or bilinear; None for any other filter."""
+    """Whether a filter is bicubic and not bilinear; None for any other filter."""
     if resample is None:
         return True
     return _FILTERS.get(int(resample)) if isinstance(resample, int) else None

@@ -32,7 +32,7 @@ class Moved:
         self.view, self._like, self._maker = view, like, maker
 
     def image(self) -> Any:
-        """As transforms would have made it."""
+        """The picture as the transforms would have made it."""
         return self._maker.image(self._like, self.view)
 
 
@@ -43,7 +43,7 @@ class Moves:
         self._moves, self._held = moves, held
 
     def begin(self, transforms: Sequence[Any], end: int) -> int:
-        """Where those begin that stand right in front of the place `end`."""
+        """Where the transforms begin that stand right in front of the place `end`."""
         while end > 0 and type(transforms[end - 1]) in self._moves:
             end -= 1
         return end
@@ -51,7 +51,7 @@ class Moves:
     def moved(self, image: Any, transforms: Sequence[Any]) -> tuple[Any, int]:
         """What so many of the transforms, of which none has methods of its own, make of an image.
 
-        A `Moved` where those are all.
+        A `Moved` where so many are all of the transforms.
         """
         late: Any = getattr(image, "_im", None)
         view = late.view if type(late) is LatePixels else None
@@ -66,7 +66,7 @@ class Moves:
 
 
 def moves_of_first(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Moves:
-    """Those of the first interface; `methods` gives where those of classes are held."""
+    """Moves of the first interface; `methods` gives where the methods of classes are held."""
     module: Any = sys.modules[FIRST]
     crop, flips = module.RandomResizedCrop, (module.RandomHorizontalFlip, module.RandomVerticalFlip)
     names = ("resized_crop", "crop", "resize", "get_dimensions", "hflip", "vflip")
@@ -76,7 +76,7 @@ def moves_of_first(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Mov
 
 
 def moves_of_second(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Moves:
-    """Those of the second."""
+    """Moves of the second interface; `methods` gives where the methods of classes are held."""
     from torchvision.transforms.v2.functional import _utils as utils
 
     module: Any = sys.modules[SECOND]
@@ -90,7 +90,7 @@ def moves_of_second(methods: Callable[[list[Any]], list[tuple[Any, Any]]]) -> Mo
 
 
 def _moves(crop: Any, flips: tuple[Any, Any], boxed: _Box, places: list[Any]) -> Moves:
-    """None are known where torch or torchvision draw otherwise than all known versions do."""
+    """No moves are known where torch or torchvision draw otherwise than all known versions do."""
     drawing = draws()
     if drawing is None:
         return Moves({}, Held(()))

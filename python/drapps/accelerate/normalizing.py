@@ -18,7 +18,7 @@ _Normalize = Callable[..., Any]
 
 
 def patch_first(patches: Patches) -> None:
-    """That of the first interface, unless a user has put one of his own in its place."""
+    """Replaces ``normalize`` of the first interface, unless a user has replaced it."""
     module = sys.modules[FIRST]
     plain: Any = vars(module).get("normalize")
     if is_own(module, plain):
@@ -26,7 +26,7 @@ def patch_first(patches: Patches) -> None:
 
 
 def patch_second(patches: Patches) -> None:
-    """That of the second, of plain tensors and of its own images."""
+    """Replaces ``normalize`` of the second interface, for plain tensors and its own images."""
     module: Any = sys.modules[SECOND]
     plain = vars(module).get("normalize_image")
     if is_own(module, plain):
@@ -99,7 +99,7 @@ def are_numbers(mean: Any, std: Any, channels: int) -> bool:
 
 
 def flat(image: Any, interleaved: bool) -> Any:
-    """Its numbers as they lie, as an array.
+    """The numbers of an image as they lie, as an array.
 
     Raises:
         RuntimeError, TypeError: it has no memory that others may read.

@@ -25,7 +25,7 @@ _Function = Callable[..., Any]
 
 
 def patch(counts: Counts, patches: Patches) -> None:
-    """Has both decode natively where that gives the same."""
+    """Has ``imread`` and ``imdecode`` decode natively where that gives the same."""
     cv2: Any = sys.modules[MODULE]
     reading = _Reading(cv2, counts)
     functions = {name: vars(cv2).get(name) for name in ("imdecode", "imread")}
@@ -126,14 +126,14 @@ class _Reading:
 
 
 def _channels(flags: int, stored: int) -> int:
-    """1 or 3, of a file of so many."""
+    """Channels by the flags, 1 or 3, of a file that has `stored` ones."""
     if flags == _UNCHANGED or (flags & _COLORS and not flags & (_BGR | _RGB)):
         return stored
     return 3 if flags & (_BGR | _RGB) else 1
 
 
 def _file(path: Any) -> bytes | None:
-    """What lies there, if it begins as a JPEG does; None where OpenCV is to say what is wrong."""
+    """What `path` holds, if it begins as a JPEG does; None where OpenCV is to say what is wrong."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123  # strings, too
             start = file.read(len(JPEG_START))

@@ -25,7 +25,7 @@ class Opening:
         counts: Counts,
         note: Callable[[LatePixels, Any], None] | None = None,
     ) -> None:
-        """Of images of exactly the class `kind`; `note` is told what is late, and of whom."""
+        """For images of exactly the class `kind`; `note` is told what is late, and of whom."""
         self._kind = kind
         self._note = note
         self._decoders: dict[str, Any] = image_module.DECODERS

@@ -1,4 +1,4 @@
-"""What stands in the place of what."""
+"""Functions of ours in the place of libraries' own, which are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 _NOTHING = object()
-# Of which no module has another library's picture functions.
+# Packages of which no module has another library's picture functions.
 _OTHERS = {
     *sys.stdlib_module_names,
     *("PIL", "drapps", "numpy", "nvidia", "scipy", "sympy", "torch", "triton"),
@@ -19,7 +19,7 @@ class Patches:
     """Keeps what was there, until it is put back; in a worker process, which only ends, never."""
 
     def __init__(self, gate: Callable[[Any, Any], Any] | None = None) -> None:
-        """`gate` makes of a function, and of the plain one, that which stands there."""
+        """`gate` makes what is put of a function and the plain one that it takes the place of."""
         self._gate = gate
         self._before: list[tuple[Any, Any, Any, Any]] = []
 
@@ -35,7 +35,7 @@ class Patches:
         self._put(owner, name, self.gated(value, plain))
 
     def put_by_name(self, owner: ModuleType, all_made: Mapping[str, Any]) -> None:
-        """The same of functions of a module, and wherever others have imported them by name."""
+        """Sets functions of a module, there and wherever others have imported them by name."""
         standing = {}
         for name, function in all_made.items():
             plain = vars(owner)[name]
@@ -47,7 +47,7 @@ class Patches:
                     self._put(held, key, standing[id(value)])
 
     def gated(self, value: Any, plain: Any) -> Any:
-        """What stands there of a function that takes the place of a plain one."""
+        """What is put for `value` in the place of `plain`, as the gate makes it."""
         standing = value if plain is None or self._gate is None else self._gate(value, plain)
         if plain is not None and isinstance(standing, FunctionType):
             vars(standing)["__prepare_scriptable__"] = lambda: plain  # what torch.jit compiles
@@ -134,7 +134,7 @@ def is_own(module: ModuleType, *functions: Any) -> bool:
 
 
 class Held:
-    """What is held in places, from when it was first asked for and was libraries' and ours alone.
+    """What places held when they were first asked for with libraries' and our functions alone.
 
     Args:
         places: dictionaries, and their keys.
@@ -145,7 +145,7 @@ class Held:
         self._wanted: list[Any] | None = None
 
     def is_as_it_was(self) -> bool:
-        """Whether a user has put nothing there."""
+        """Whether a user has put nothing in the places."""
         held = [holder.get(name) for holder, name in self._places]
         if self._wanted is None and all(map(_is_librarys, held)):
             self._wanted = held

@@ -60,13 +60,13 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 
 
 def begin(counts: Counts) -> None:
-    """In a worker process, before it makes samples: now, or as soon as a library is imported."""
+    """Patches a worker process before it makes samples: now, or once a library is imported."""
     for name in (*_MODULES, *_IN_WORKERS):
         once_imported(name, functools.partial(put_in_place, name, counts, Patches()))
 
 
 def imported() -> list[str]:
-    """What is imported by now of the modules that something is put in, in the order of that."""
+    """The modules to patch that are imported by now, in the order in which they are patched."""
     if "PIL.Image" in sys.modules and _PLUGIN not in sys.modules:
         sys.modules["PIL.Image"].preinit()  # as it does when a file is opened
     return [name for name in _MODULES if name in sys.modules]
@@ -75,7 +75,7 @@ def imported() -> list[str]:
 def put_in_place(
     name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
 ) -> None:
-    """In the module of this name; one that is built otherwise than all known stays as it is."""
+    """Patches the module `name`; one that is built otherwise than all known stays as it is."""
     takers: Iterable[Callable[[Patches], Any]] = {**TENSORS, **_IN_WORKERS}.get(name, ())
     if name == _PLUGIN:
         takers = (lambda into: patch(counts, into, note), headers.patch)

@@ -11,7 +11,7 @@ from drapps.accelerate.samples import SAMPLES
 from drapps.accelerate.views import View
 
 _BOX = (5, 3, 42, 33)
-_INNER = (3.25, 2, 30, 27.5)  # of that
+_INNER = (3.25, 2, 30, 27.5)  # within _BOX
 _SIZES = ((24, 19), (61, 44), (30, 9))
 _FILTERS = {2: False, 3: True}  # BILINEAR and BICUBIC: which of them is bicubic
 
@@ -21,7 +21,7 @@ class Proof:
 
     Attributes:
         installed: which it is: its version, and where its compiled part lies.
-        holds: it makes the same.
+        holds: it makes the same as the core.
     """
 
     def __init__(self, installed: tuple[str, str], holds: bool) -> None:
@@ -57,7 +57,7 @@ def adopt(proof: Proof | None) -> None:
 
 
 def installed_pillow(image_module: Any) -> tuple[str, str]:
-    """Its version, and where its compiled part lies."""
+    """The version of the installed Pillow, and where its compiled part lies."""
     return str(image_module.__version__), str(getattr(image_module.core, "__file__", ""))
 
 

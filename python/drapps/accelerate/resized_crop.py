@@ -24,7 +24,7 @@ _Crop = Callable[..., Any]
 
 
 def patch_first(patches: Patches) -> None:
-    """That of the first interface, unless a user has put a function of his own in its place."""
+    """Replaces ``resized_crop`` of the first interface, unless a user has replaced it."""
     module: Any = sys.modules[FIRST]
     plain = vars(module).get("resized_crop")
     if is_own(module, plain):
@@ -34,7 +34,7 @@ def patch_first(patches: Patches) -> None:
 
 
 def patch_second(patches: Patches) -> None:
-    """That of the second, of Pillow's pictures."""
+    """Replaces ``resized_crop`` of the second interface, for Pillow's pictures."""
     from torchvision.transforms.v2.functional import _utils as utils
 
     module: Any = sys.modules[SECOND]

@@ -21,7 +21,7 @@ _CHECKED = (((37, 51), (24, 19)), ((30, 41), (47, 62)), ((40, 23), (40, 64)))  #
 
 
 def patch(patches: Patches) -> None:
-    """Has it resize by our kernels, unless a user has put a function of his own in its place."""
+    """Has torchvision resize by our kernels, unless a user has put a function of his own there."""
     import torch
 
     module: Any = sys.modules[MODULE]
@@ -61,7 +61,7 @@ def _interpolating(plain: Any, held: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _is_known(image: Any, size: Any, mode: Any, align_corners: Any, antialias: Any) -> bool:
-    """Whether it is one picture of three channels in bytes, without gaps in its rows."""
+    """Whether an image is one picture of three channels in bytes, without gaps in its rows."""
     import torch
 
     if type(image) is not torch.Tensor or image.dtype is not torch.uint8:
@@ -93,7 +93,7 @@ def _is_interleaved(image: Any, width: int) -> bool:
 def _resize(image: Any, size: Any, bicubic: bool) -> Any:
     import torch
 
-    # As torch tells by the strides how a picture lies, that of the batch among them.
+    # How the picture lies, as torch tells it by the strides, that of the batch among them.
     batch, channel, row, _ = image.stride()
     interleaved = channel == 1 and batch >= row * image.shape[2]
     layout = torch.channels_last if interleaved else torch.contiguous_format
@@ -103,7 +103,7 @@ def _resize(image: Any, size: Any, bicubic: bool) -> Any:
 
 
 def _is_same(plain: Any) -> bool:
-    """Whether both make the same of some pictures, with planes, interleaved, and cut out."""
+    """Whether torch and we make the same of pictures, with planes, interleaved, and cut out."""
     import torch
 
     try:

@@ -13,7 +13,7 @@ from drapps.attributes import attribute_of
 
 
 def patch(patches: Patches) -> None:
-    """That of plain tensors and of images, unless a user has put one of his own in its place."""
+    """Replaces ``to_dtype`` for plain tensors and images, unless a user has replaced it."""
     module: Any = sys.modules[SECOND]
     plain = vars(module).get("to_dtype_image")
     if is_own(module, plain):

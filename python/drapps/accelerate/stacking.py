@@ -21,7 +21,7 @@ _CHANNELS = 3
 
 
 def patch(patches: Patches) -> None:
-    """Has ``default_collate`` take them, unless a user has put a function of his own there."""
+    """Has ``default_collate`` take such pictures, unless a user has replaced how it collates."""
     import torch
 
     module = sys.modules[MODULE]
@@ -37,7 +37,7 @@ def _collating(plain: Any) -> Callable[..., Any]:
     @functools.wraps(plain)
     def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
         stack = None
-        # Elsewhere the pixels of the batch lie together as well.
+        # Outside of workers the pixels of the batch lie together as well.
         if type(batch) in (list, tuple) and _is_known(batch[0]) and get_worker_info() is not None:
             stack = _stacked(batch)
         return plain(batch, collate_fn_map=collate_fn_map) if stack is None else stack
@@ -46,7 +46,7 @@ def _collating(plain: Any) -> Callable[..., Any]:
 
 
 def _is_known(picture: Any) -> bool:
-    """Whether it is one of three channels, of floats."""
+    """Whether it is a picture of three channels, of floats."""
     import torch
 
     images = attribute_of(sys.modules.get("torchvision.tv_tensors"), "Image")

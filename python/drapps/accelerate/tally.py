@@ -49,15 +49,15 @@ class Counts:
 
     @property
     def indexes(self) -> _core.Indexes | None:
-        """What decoding learns of files is kept there; None where it is not kept."""
+        """Where what decoding learns of files is kept; None where it is not kept."""
         return self._indexes
 
     def add(self, name: str) -> None:
-        """One more."""
+        """Counts one more `name`."""
         self._words[self._places[name]] += 1
 
     def note(self, name: str) -> None:
-        """There is one, or are more."""
+        """Notes that there is a `name`, or are more."""
         self._words[self._places[name]] = 1
 
     def leave_alone(self, reason: int) -> None:
@@ -89,7 +89,7 @@ class Tally:
         return Counts(self._words[number * _WORDS : (number + 1) * _WORDS], indexes)
 
     def sums(self) -> dict[str, int]:
-        """Of all processes; ``left_alone`` is the reason of one that has one, else 0."""
+        """The counts of all processes; ``left_alone`` is the reason of one that has one, else 0."""
         words = memoryview(bytes(self._words)).cast("Q")
         totals = {name: sum(words[place::_WORDS]) for place, name in enumerate(_NAMES)}
         return {**totals, "left_alone": max(words[_REASON::_WORDS], default=0)}
@@ -119,5 +119,5 @@ def _of_pictures(counts: Mapping[str, int]) -> str:
 
 
 def _named(counts: Mapping[str, int], texts: Mapping[str, str]) -> dict[str, int]:
-    """Those that are not zero, as they are called to people."""
+    """The counts that are not zero, by the `texts` that people read."""
     return {text: counts[name] for name, text in texts.items() if counts.get(name, 0)}

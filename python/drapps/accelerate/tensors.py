@@ -18,7 +18,7 @@ SECOND = "torchvision.transforms.v2.functional._type_conversion"
 
 
 def patch(patches: Patches) -> None:
-    """Has both functions take views, unless a user has put one of his own in its place."""
+    """Has the functions of `_MADE` take views, but those that a user has replaced."""
     functional: ModuleType = sys.modules[FUNCTIONAL]
     functions = {}
     for name, make in _MADE.items():
@@ -29,14 +29,14 @@ def patch(patches: Patches) -> None:
 
 
 def look_for_users() -> None:
-    """Finds who has imported both functions by name, for worker processes that are forked."""
+    """Finds who has imported functions of `_MADE` by name, for worker processes that are forked."""
     functional = sys.modules.get(FUNCTIONAL)
     if functional is not None:
         look_for(vars(functional)[name] for name in _MADE if name in vars(functional))
 
 
 def patch_second(patches: Patches) -> None:
-    """The same of what the second interface has imported by name."""
+    """Has ``pil_to_tensor`` take views, as the second interface has imported it by name."""
     conversion: ModuleType = sys.modules[SECOND]
     plain = vars(conversion).get("pil_to_tensor")
     if is_own(sys.modules[FUNCTIONAL], plain):

@@ -73,14 +73,14 @@ def _is_range(numbers: Any) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _rounded(number: float) -> float:
-    """As torch compares it with one of its tensors of float32."""
+    """A number as torch compares it with one of its tensors of float32."""
     value: float = struct.unpack("f", struct.pack("f", number))[0]
     return value
 
 
 @functools.lru_cache(maxsize=64)
 def logarithms_of(ratio: tuple[float, float]) -> list[float]:
-    """As torch rounds them."""
+    """The logarithms of a range of ratios, as torch rounds them."""
     import torch
 
     logs: list[float] = torch.log(torch.tensor(ratio, dtype=torch.float32, device="cpu")).tolist()
@@ -89,7 +89,7 @@ def logarithms_of(ratio: tuple[float, float]) -> list[float]:
 
 @functools.cache
 def draws() -> Draws | None:
-    """Those of this process; None where torch draws otherwise than all known versions of it."""
+    """The draws of this process; None where torch draws otherwise than all known versions do."""
     fused = rounding()
     return None if fused is None else Draws(fused)
 

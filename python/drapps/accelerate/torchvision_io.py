@@ -23,7 +23,7 @@ _OPERATORS = ("decode_jpeg", "decode_image")
 _UNCHANGED, _GRAY, _RGB = 0, 1, 3  # of its ImageReadMode
 _CHANNELS = {_GRAY: 1, _RGB: 3}
 _MOST = 1 << 26  # pixels of which torch says whether there is memory for them
-# By EXIF orientation: rows and columns are exchanged, and then these are flipped.
+# By EXIF orientation: rows and columns are exchanged, and then these axes are flipped.
 _TURNS: tuple[tuple[bool, tuple[int, ...]], ...] = (
     *((False, ()), (False, ()), (False, (-1,)), (False, (-2, -1)), (False, (-2,))),
     *((True, ()), (True, (-1,)), (True, (-2, -1)), (True, (-2,))),
@@ -31,7 +31,7 @@ _TURNS: tuple[tuple[bool, tuple[int, ...]], ...] = (
 
 
 def patch(counts: Counts, patches: Patches) -> None:
-    """Has both operators decode natively where that gives the same; they may not be there."""
+    """Has torchvision's operators decode natively where that gives the same, if they are there."""
     import torch
 
     operators = torch.ops.image
@@ -84,7 +84,7 @@ class _Decoding:
         return picture
 
     def _is_same(self) -> bool:
-        """Whether both make the same of some pictures."""
+        """Whether torchvision and we make the same of some pictures."""
         if self._holds is None:
             stored = [base64.b64decode(sample) for sample in SAMPLES]
             turned = [with_orientation(stored[0], turn) for turn in range(2, 9)]

@@ -27,7 +27,7 @@ _TURNS = (
 _METHODS = (2, 4, 8, 3, 6, 5, 7)
 
 PILLOW_BYTES = {"L": 1, "RGB": 4}  # of one pixel
-_FOURTH = 255  # which Pillow's decoders and conversions put behind the three; a resize puts 0
+_FOURTH = 255  # the byte that Pillow's decoders and conversions put behind the three; resizes put 0
 
 
 def _turned(first: int, second: int) -> int:
@@ -136,7 +136,7 @@ class View:
         return self.size[0] * self.size[1] * PILLOW_BYTES[self.mode]
 
     def cropped(self, left: int, top: int, right: int, bottom: int) -> View:
-        """A part of it, which lies within."""
+        """A part of the picture, which lies within."""
         return self._part(left, top, right, bottom)._lean()
 
     def _part(self, left: int, top: int, right: int, bottom: int) -> View:
@@ -153,19 +153,19 @@ class View:
         return View(self.source, rect, self.mode, self.turn, self.gray, self.fourth)
 
     def transposed(self, method: int) -> View:
-        """As Pillow's transpose() turns it."""
+        """The picture as Pillow's transpose() turns it."""
         turn = _COMPOSED[self.turn][method]
         return View(self.source, self.rect, self.mode, turn, self.gray, self.fourth)
 
     def converted(self, mode: str) -> View:
-        """In the other of the two modes."""
+        """The picture in the other of the two modes."""
         gray = self.gray or mode == "L"
         return View(self.source, self.rect, mode, self.turn, gray, _FOURTH)._lean()
 
     def resized(
         self, width: int, height: int, bicubic: bool, pillow13: bool, box: Box | None = None
     ) -> View:
-        """In another size, or a box of it, by Pillow's arithmetic."""
+        """The picture, or a box of it, in another size, by Pillow's arithmetic."""
         part, boxed = self, None
         if box is not None:
             boxed = (self.size, box)
@@ -178,7 +178,7 @@ class View:
         return view
 
     def _lean(self) -> View:
-        """The same; of pixels of its own where what it comes from is larger than Pillow's."""
+        """The same view; of pixels of its own where what it comes from is larger than Pillow's."""
         if self.source.nbytes <= self.pillow_bytes:
             return self
         pixels = self.source.pixels().planes(self.rect, self.turn, self.gray)

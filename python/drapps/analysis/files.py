@@ -42,7 +42,7 @@ class Files:
     """
 
     def __init__(self, paths: Sequence[str], samples: int) -> None:
-        """Of files, and how many samples they have.
+        """Stands for files, and knows how many samples they have.
 
         Raises:
             OSError: a file cannot be asked for its size.
@@ -81,7 +81,7 @@ class Files:
     def held_around(self) -> float:
         """The share that is in memory of files beside these, which nobody has just read.
 
-        Of these where there are no others.
+        Where there are no other files: the share of these.
         """
         own, folders = set(self.paths), {os.path.dirname(path) for path in self.paths}  # noqa: PTH120
         others = [

@@ -237,7 +237,7 @@ def _fits(model: Model, budget: float) -> float:
 
 
 def _slower(model: Model, fetch: float, share: float) -> Model:
-    """With a storage by which fetching takes `fetch` seconds a sample with a share in memory."""
+    """The model whose storage makes fetching take `fetch` s a sample with `share` in memory."""
     assert model.sample_bytes is not None
     cached = model.sample_bytes / model.memory if model.memory else 0.0
     stored = (fetch - share * cached) / (1 - share)

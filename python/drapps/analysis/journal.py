@@ -66,7 +66,7 @@ class Journal:
         os.replace(unfinished, self._path)  # noqa: PTH105 - a file of ours, whole or as it was
 
     def facts(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """All of the journal, JSON-able."""
         return {KEY: VERSION, "about": self.about, "phases": self.phases}
 
 

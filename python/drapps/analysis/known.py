@@ -14,7 +14,7 @@ from drapps.analysis.other_loaders import (
 )
 from drapps.errors import PipelineError
 
-# By the module and the class that it has.
+# How a loader is measured, by its module and its class.
 _OTHERS: dict[tuple[str, str], type[AnyLoader]] = {
     ("drapps.loader", "Loader"): NativeLoader,
     ("tensorflow.python.data.ops.dataset_ops", "DatasetV2"): TensorflowLoader,

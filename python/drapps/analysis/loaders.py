@@ -70,7 +70,7 @@ class Kept:
 
     @classmethod
     def of(cls, loader: Any) -> Kept | None:
-        """Of a native loader of this package; None of one that keeps nothing."""
+        """What a native loader of this package keeps; None where it keeps nothing."""
         forms = loader.explain().forms
         cache = forms.get("cache")
         if cache is None:
@@ -91,7 +91,7 @@ class AnyLoader:
         depth: batches that may be ready ahead.
         samples: of its dataset; 0 where that is not known.
         cores: that prepare samples: as many as workers, whether the machine has them or not.
-        choices: numbers of them with which it can be drained.
+        choices: numbers of cores with which it can be drained.
         in_turn: whether it loads between the steps of the training; None where that is not known.
         keeps: whether it keeps samples in memory itself, so that later passes fetch nothing.
         fresh: whether `drain` takes nothing of what is kept so: loaders are made that keep nothing.
@@ -150,7 +150,7 @@ class AnyLoader:
             if at - begun > most_s and batches >= max(2 * ahead, _FEW) and not batches % ahead:
                 break
         spent = time.perf_counter() - begun
-        del chosen  # and so its workers end, whose CPU time is counted then
+        del chosen  # ends its workers, so that their CPU time is counted
         if not samples or at <= since:
             raise PipelineError(
                 f"{self.about['class']} gave {batches} batches, too few to measure it"
@@ -248,7 +248,7 @@ class TorchLoader(AnyLoader):
             return iter(self._like_it(cores))
         if cores not in self._loaders:
             self._loaders[cores] = self._like_it(cores)
-            for _ in self._loaders[cores]:  # which it keeps
+            for _ in self._loaders[cores]:  # so that the loader keeps its samples
                 pass
         return iter(self._loaders[cores])
 
@@ -301,7 +301,7 @@ def size_of(batch: Any) -> int:
 
 
 def choices_of(cores: float, there: float) -> list[float]:
-    """As many as there are now, and another number, which tells how the preparation shares them."""
+    """The number of cores as it is, and another one, which tells how preparing scales with them."""
     if cores > 1:
         return [float(max(1, int(min(cores, there)) // 2)), cores]
     return [1.0, 2.0] if there >= 2 else [1.0]

@@ -20,7 +20,7 @@ from drapps.errors import PipelineError
 from drapps.report.base import Report
 
 MOST_EXTRAPOLATION = 4.0  # of the cores that were measured
-DEEP, SHALLOW, SEPARATED = 16, 4, 1.5  # queues, in batches; rates
+DEEP, SHALLOW, SEPARATED = 16, 4, 1.5  # batches of a queue; ratio of two rates
 STAGES = ("fetch", "prepare", "training")
 _NOISE = 0.05  # of CPU times, so that preparing alone is not more than what it takes
 
@@ -52,7 +52,7 @@ class Model:
         machine_cores: that loading and training share; None where that is not known.
         training_cpu: CPU seconds of a sample's training.
         loading_cpu: CPU seconds of its preparing.
-        fresh_cpu: likewise, of samples that the loader does not keep by itself.
+        fresh_cpu: CPU seconds of preparing a sample that the loader does not keep by itself.
     """
 
     prepare: Sequence[Sequence[float]]
@@ -96,7 +96,7 @@ class Model:
         return self.sample_bytes is not None and self.storage is not None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """All of the model, JSON-able."""
         return asdict(self)
 
     @classmethod
@@ -232,7 +232,7 @@ def overlap_of(one: float, other: float, both: float) -> float:
 
 
 def _prepare_s(model: Model, cores: float, cache: float) -> float:
-    """Seconds per sample, of which the loader keeps a share in a form that takes less of them."""
+    """Seconds of preparing a sample, where the loader keeps a share of all in a faster form."""
     if not model.fresh:
         return prepare_s(model.prepare, cores)
     return cache * prepare_s(model.prepare, cores) + (1 - cache) * prepare_s(model.fresh, cores)
@@ -268,7 +268,8 @@ def _fetch_s(model: Model, cache: float, bandwidth: float | None) -> float:
 def prepare_s(points: Sequence[Sequence[float]], cores: float) -> float:
     """Seconds per sample, by Amdahl's law: a part that more cores leave as it is, and the rest.
 
-    One point has all of it become shorter. Through several the line of least squares is laid.
+    With one point alone, more cores shorten all of the time; through several goes the line of
+    least squares.
 
     Raises:
         PipelineError: more than four times the cores that were measured.

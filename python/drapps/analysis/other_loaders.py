@@ -40,11 +40,11 @@ class TensorflowLoader(AnyLoader):
         self.about |= {"kind": "tf.data", "prefetch": self.depth, "parallel": parallel}
 
     def files(self) -> list[str]:
-        """Those that its sources are made of."""
+        """The files that its sources are made of."""
         return self._names
 
     def _round(self, cores: float) -> int:
-        """As many as may have been ready before they were asked for."""
+        """As many batches as may have been ready before they were asked for."""
         del cores
         quarter = self._length // 4 if self._length > 0 else self.depth + 1
         return max(1, min(self.depth + 1, quarter))
@@ -155,7 +155,7 @@ class NativeLoader(AnyLoader):
         if cores not in self._loaders:
             self._loaders[cores] = self._other(cores, self.loader._resources.cache)
             for _ in itertools.islice(self._loaders[cores].iterate(0), self._most):
-                pass  # which it keeps
+                pass  # so that the loader keeps its samples
         return iter(self._loaders[cores].iterate(0))
 
     def _like_it(self, cores: float, cache: Any) -> Iterator[Any]:
@@ -233,7 +233,7 @@ def _below(dataset: Any) -> Iterator[Any]:
 
 
 def _closing(iterator: Any) -> Iterator[Any]:
-    """What it gives; its processes end with it, and so their CPU time is counted."""
+    """What an iterator gives; its processes end with it, and so their CPU time is counted."""
     try:
         yield from iterator
     finally:

@@ -17,7 +17,7 @@ from drapps.report.base import Report, mib, page
 from drapps.report.stats import seconds
 
 _WORKERS = {"tf.data": "num_parallel_calls", "grain": "worker_count"}
-_MEMORY = 0.5  # of the machine's, that may cache files
+_MEMORY = 0.5  # share of the machine's memory that may cache files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +154,7 @@ class AnalysisReport(Report):
 
 
 def _attributed(model: Model) -> dict[str, float]:
-    """Of a batch: the step, what preparing adds to it, and what fetching adds to both."""
+    """Seconds of a batch: its step, what preparing adds to it, and what fetching adds to both."""
     batch = model.ingest[0][0]
     alone = batch / predict(model).training
     cached = batch / predict(model, cache=1.0).throughput

@@ -316,7 +316,7 @@ class _Meter:
         self._open = None
 
     def facts(self) -> dict[str, Any]:
-        """JSON-able."""
+        """What was counted, JSON-able."""
         return {
             "samples": self._samples,
             "steps": self.steps,
@@ -327,7 +327,7 @@ class _Meter:
 
 
 def _medians(drains: Sequence[Callable[[], Drained]], most_s: float) -> list[dict[str, Any]]:
-    """Of each measurement the one in the middle, of a few rounds as far as there is time."""
+    """The median of each measurement, over as many of a few rounds as there is time for."""
     begun = time.perf_counter()
     rounds = [[drain() for drain in drains]]
     while len(rounds) < _ROUNDS and time.perf_counter() - begun < most_s:

@@ -61,7 +61,7 @@ class _Sent:
 
 
 def watched(number: int, call: Call | _Sent, folder: str) -> None:
-    """Runs in a process that the script starts; it ends it."""
+    """Runs in a process that the script starts, and ends that process."""
 
     def tell(_seen: list[Seen], _why: str) -> int:
         watch.leave(number)

@@ -68,7 +68,7 @@ class Watch:
     def __init__(
         self, folder: Path, tell: Callable[[list[Seen], str], int], run_children: RunChildren
     ) -> None:
-        """For the process that this is called in.
+        """Watches the process that this is called in.
 
         Args:
             folder: where other processes leave what they have made.
@@ -160,7 +160,7 @@ class Watch:
         self._restore()
         if os.getpid() == self._pid:
             status = self._tell(self.seen(), why)
-        else:  # a fork of the script's
+        else:  # a fork of the script's process
             self.leave(os.getpid())
         os._exit(status)
 

@@ -50,7 +50,7 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
 
 
 def _splits_of(source: TextMixture, spec: PackedSpec) -> list[int]:
-    """Of each source, as a loader has them."""
+    """The number of splits of each source, as a loader has them."""
     from drapps.corpus.loader import PackedLoader
     from drapps.resources import Resources
 
@@ -61,7 +61,7 @@ def _splits_of(source: TextMixture, spec: PackedSpec) -> list[int]:
 
 
 def _rows_of(source: TextSource, spec: PackedSpec, splits: int) -> int:
-    """Of one source, over all ranks."""
+    """The rows of one source, over all ranks."""
     from drapps import _core
 
     packing, sampler = spec.packing, spec.sampler
@@ -94,7 +94,7 @@ def _rows_of(source: TextSource, spec: PackedSpec, splits: int) -> int:
 
 
 def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
-    """Of each file, which may be named several times."""
+    """The counts of each file, which may be named several times."""
     from drapps import _core
 
     packing = _counting(spec.packing)
@@ -124,7 +124,7 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
 
 
 def _counting(packing: Packing) -> Packing:
-    """What of it decides about the counts, and the same for all else."""
+    """The packing with what decides about the counts; all else is the same for all packings."""
     plain = type(packing)(length=1)
     same = replace(
         plain,

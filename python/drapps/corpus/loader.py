@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from drapps.corpus.source import TextSource
     from drapps.torch.ahead import AheadStream
 
-# A split's; of one that another rank has, the row has all bits set.
+# The cursor of a split; of a split that another rank has, the row has all bits set.
 _CURSOR = np.dtype([("row", "<u8"), ("epoch", "<u4"), ("rest", "V20")])
 _UNKNOWN = 2**64 - 1
 _FAR = 2**63 - 1  # behind every position
@@ -181,7 +181,7 @@ class PackedLoader(Loader):
 
 
 def _merged(parts: list[bytes]) -> bytes:
-    """Of each split the cursor of the rank that has one."""
+    """For each split, the cursor of the rank that has one."""
     merged = np.frombuffer(max(parts, key=len), _CURSOR).copy()
     for part in parts:
         cursors = np.frombuffer(part, _CURSOR)

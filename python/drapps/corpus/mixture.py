@@ -54,12 +54,12 @@ class TextMixture(TextSource):
 
     @property
     def paths(self) -> list[Sequence[bytes]]:
-        """Of each source the files."""
+        """The files of each source."""
         return [each.files for each in self.sources]
 
     @property
     def sets(self) -> Sequence[_core.Corpus | _core.TokenSet]:
-        """Of each source the files, opened."""
+        """The opened files of each source."""
         return [opened for each in self.sources for opened in each.sets]
 
 
@@ -75,11 +75,11 @@ class TokenRows(TextSource):
         return self._changed(_storage=storage)
 
     def by_number(self) -> TextSource:
-        """The same: rows are in a random order one by one."""
+        """The same ids, whose rows are put into a random order one by one anyway."""
         return self
 
     def epoch_rows(self, length: int, labels: str) -> int:
-        """How many rows an epoch has of it."""
+        """How many rows an epoch has of these ids."""
         kind = "shifted" if labels == "shifted" else "same"
         return len(self.sets[0].source(length, kind, False, "concatenate"))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Document(Report):
-    """One that a row of a batch has, or a part of it.
+    """A document that a row of a batch has, whole or in part.
 
     Attributes:
         row: of the batch.
@@ -46,7 +46,7 @@ def documents_of(
     place: tuple[int, int],
     cursors: bytes,
 ) -> list[Document]:
-    """Those of this rank's batch at a place, an epoch and a position."""
+    """The documents of this rank's batch at a place, which is an epoch and a position."""
     from drapps import _core
 
     listed = replace(spec, packing=replace(spec.packing, origins=True), on_error="skip")

@@ -91,9 +91,9 @@ class PaddedPipeline(TextRows):
                 first one comes again, in another order; without this a pass has no end. With
                 ``"epoch"`` it has every document once, and all ranks end together, as in
                 `PackedPipeline.batch`.
-            batches: … over all ranks, where they have a token budget. Where a pass ends with its
-                epoch, documents of like length come together within some MiB of text, and what is
-                left behind a split's last batch is a batch of one row of padding alone.
+            batches: of a pass over all ranks, where they have a token budget. Where a pass ends
+                with its epoch, documents of like length come together within some MiB of text, and
+                what is left behind a split's last batch is a batch of one row of padding alone.
             policy: who moves the knobs, as in `Pipeline.batch`.
             learn: a learned policy goes on learning as it runs, judged: see "Learned policies".
             cpu_budget: the most cores to use.

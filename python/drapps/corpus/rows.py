@@ -89,7 +89,7 @@ class TextRows:
             token: what stands in their place, such as ``"[MASK]"``, by its id or its text.
             probability: with which a token is chosen.
             replaced: of those that are, the share that becomes `token`.
-            random: … that becomes any token. The others stay.
+            random: of those that are chosen, the share that becomes any token. The others stay.
             whole_words: a word is chosen as a whole, by its first token. Words begin behind white
                 space, special tokens, and where a document does.
             seed: of the choices, beside that of the order.
@@ -129,7 +129,7 @@ class TextRows:
         learns: bool,
         name: str = "rows",
     ) -> PackedLoader:
-        """Of passes of so many rows, or of an epoch; without an end where there are none.
+        """The loader of passes of so many rows, or of an epoch; endless where there are none.
 
         Batches of a token budget are rows to it, as `name` says.
         """

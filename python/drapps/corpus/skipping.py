@@ -23,7 +23,7 @@ class Skipped(NamedTuple):
 
 
 def in_state(state: Mapping[str, Any]) -> list[Skipped]:
-    """Those that a state has.
+    """The skipped rows that a state has.
 
     Raises:
         StateError: they are no such thing.
@@ -59,7 +59,7 @@ class SkippingStream(Stream):
         cursors: bytes,
         bad_samples_file: BadSamplesFile | None,
     ) -> None:
-        """Of a pass to row `end`; `step` is how many rows of all ranks a step has."""
+        """Begins a pass to row `end`; `step` is how many rows of all ranks a step has."""
         self._loader = native
         self._skipped = sorted(each for each in skipped if each.epoch == epoch)
         self._end = end

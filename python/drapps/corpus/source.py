@@ -38,7 +38,7 @@ class TextSource(ABC):
 
     Attributes:
         rows: of an epoch of packed text; None where that has no end.
-        ends_by: what of `batch` gives it one.
+        ends_by: the argument of `batch` that gives an epoch an end.
         files: their paths, of one source.
         described: what a document of them is, JSON-able.
         weights: of the sources that a mixture has, in the ratio of their shares; else none.
@@ -58,7 +58,7 @@ class TextSource(ABC):
     @property
     @abstractmethod
     def sets(self) -> Sequence[_core.Corpus | _core.TokenSet]:
-        """Of each source the files, opened.
+        """The opened files of each source.
 
         Raises:
             DataNotFoundError: one of them is not there.
@@ -92,7 +92,7 @@ class TextSource(ABC):
 
     @property
     def paths(self) -> list[Sequence[bytes]]:
-        """Of each source the files."""
+        """The files of each source."""
         return [self.files]
 
     def located(self) -> _core.Source:
@@ -158,7 +158,7 @@ class TextFiles(TextSource):
 
     @property
     def sets(self) -> Sequence[_core.Corpus]:
-        """The one that there is."""
+        """The opened files, which are one source."""
         return [self.corpus]
 
     @cached_property

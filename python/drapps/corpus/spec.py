@@ -74,17 +74,17 @@ class PackedSpec:
 
     @property
     def attached(self) -> dict[str, Any]:
-        """What JSON cannot hold of it, as the core's loader takes that."""
+        """What JSON cannot hold of the description, as the core's loader takes it."""
         return {"tokenizer": self.tokenizer.core}
 
     @property
     def attached_digests(self) -> tuple[str, ...]:
-        """Of that."""
+        """The digests of what `attached` has."""
         return (self.tokenizer.digest,)
 
 
 def described(packing: Packing) -> dict[str, Any]:
-    """All of its fields, but what came later and is not used."""
+    """All fields of a packing, but those that came later and are not used."""
     plain = Packing(length=packing.length)
     named = {
         name: list(value) if isinstance(value, tuple) else value

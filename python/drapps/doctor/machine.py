@@ -20,7 +20,7 @@ _LEAST_FREE = 2 << 30
 
 
 def findings() -> Iterator[Finding]:
-    """All of them."""
+    """All findings about the machine."""
     yield simd()
     yield cores()
     yield memory()
@@ -44,7 +44,7 @@ def simd() -> Finding:
 
 
 def cores() -> Finding:
-    """Those that this process may use."""
+    """The cores that this process may use."""
     there, bound = os.cpu_count() or 1, len(os.sched_getaffinity(0))
     quota = quota_of(cgroup_folder("cpu"))
     detail = f"{bound} of {there}" + (f", of which a quota leaves {quota:g}" if quota else "")
@@ -130,7 +130,7 @@ def _pids_folder() -> Path | None:
 
 
 def io_uring() -> Finding:
-    """Whether files can be read through it."""
+    """Whether files can be read through io_uring."""
     libc = ctypes.CDLL(None, use_errno=True)
     parameters = ctypes.create_string_buffer(120)
     file = libc.syscall(_IO_URING_SETUP, 1, parameters)

@@ -19,7 +19,7 @@ _SLOW_OPEN_S = 5e-3
 
 
 def findings(folder: Path) -> Iterator[Finding]:
-    """All of them.
+    """All findings about a folder's storage.
 
     Raises:
         OSError: the folder cannot be listed.
@@ -29,7 +29,7 @@ def findings(folder: Path) -> Iterator[Finding]:
 
 
 def mount(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> Finding:
-    """The file system that it lies on."""
+    """The file system that a folder lies on."""
     path, best = str(folder.resolve()), ("", "unknown", "")
     for line in mounts.read_text().splitlines():
         here, _, there = line.partition(" - ")

@@ -30,7 +30,7 @@ print(json.dumps({"names": names, "cuda": torch.version.cuda}))
 
 
 def findings() -> Iterator[Finding]:
-    """All of them."""
+    """All findings about software and the GPU."""
     yield Finding("DRAPPS", f"{drapps.__version__}, Python {platform.python_version()}")
     yield Finding("kernel", platform.release())
     for name in _SHOWN:
@@ -44,7 +44,7 @@ def findings() -> Iterator[Finding]:
 
 
 def version(name: str) -> Finding | None:
-    """Of an installed package; None where it is not there."""
+    """The version of an installed package; None where it is not there."""
     try:
         release = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -60,7 +60,7 @@ def version(name: str) -> Finding | None:
 
 
 def gpu() -> Finding:
-    """Those that torch can use; and one that is there, and torch cannot."""
+    """The GPUs that torch can use, or why it cannot use one that is there."""
     driver = shutil.which("nvidia-smi") or (os.path.exists("/dev/nvidia0") and "/dev/nvidia0")  # noqa: PTH110
     if importlib.util.find_spec("torch") is None:
         return Finding("GPU", "torch is not installed, which would be asked")

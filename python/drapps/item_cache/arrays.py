@@ -44,7 +44,7 @@ def _read_shape(reader: Reader) -> tuple[tuple[int, ...], bytes]:
 
 
 def _in_axes(value: Any, order: bytes, permute: str) -> Any:
-    """An array whose axes lie in this order, with its axes in theirs."""
+    """The array whose axes stand in `value` in this `order`, with its axes in their own order."""
     if order == _AXES[: len(order)]:
         return value
     return getattr(value, permute)([order.index(axis) for axis in range(len(order))])

@@ -17,7 +17,7 @@ from drapps.item_cache.memory import Buffer, Memory
 ALIGNMENT = 16
 _MAGIC = b"drv1"
 _HEAD = struct.Struct("<4sBxxxIQ")  # magic, mark, bytes of structure, bytes of data
-_SUM = struct.Struct("<I")  # behind it: a checksum of head and structure
+_SUM = struct.Struct("<I")  # behind the head: a checksum of head and structure
 _DEEPEST = 64
 _SIZE, _PLACE = struct.Struct("<I"), struct.Struct("<QQ")
 
@@ -48,7 +48,7 @@ class Writer:
         """`writer_of` gives how values of a class are written; `memory` knows their arrays."""
         self._writer_of = writer_of
         self.memory = memory
-        self._buffers: dict[int, int] = {}  # which one of the memory's it is
+        self._buffers: dict[int, int] = {}  # by identity: which one of the memory's buffers it is
         self._structure = bytearray()
         self._parts: list[tuple[int, memoryview]] = []
         self._data = 0
@@ -58,7 +58,7 @@ class Writer:
 
     @property
     def nbytes(self) -> int:
-        """Of the block."""
+        """Bytes of the block."""
         return _aligned(_HEAD.size + _SUM.size + len(self._structure)) + self._data
 
     def write(self, room: memoryview, mark: int) -> None:
@@ -215,7 +215,7 @@ class Reader:
         return value
 
     def known(self) -> Any:
-        """One that was made before."""
+        """An object that was made before, and is referred to."""
         return self._known[self.size()]
 
 

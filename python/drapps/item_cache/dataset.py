@@ -47,7 +47,7 @@ class CachedDataset(_Base):  # type: ignore[type-arg]
         """For `drapps.cached`, and for a process that receives it.
 
         Args:
-            dataset: as above.
+            dataset: the other dataset.
             keeper: of its items; None where they are made each time.
             fingerprint: by which processes know that they mean the same items.
             items: how many can be kept.
@@ -131,7 +131,7 @@ def uncached(dataset: Any) -> Any:
 
 
 def _received(dataset: Any, handle: Any, key: Fingerprint, items: int) -> CachedDataset:
-    """A pickle's; in the process that made it, and in its children, over the same items."""
+    """What a pickle holds; in the process that made it, and its children, over the same items."""
     if handle is None:
         return CachedDataset(dataset, None, key, items)
     token, places, frozen = handle

@@ -26,7 +26,7 @@ _Marks = tuple[Any, Any, Any, list[Any], list[Any]]
 
 
 class Draws:
-    """Tells for one dataset."""
+    """Tells for one dataset whether random numbers were drawn."""
 
     def __init__(self, dataset: Any, reached: Reached | None = None) -> None:
         """Looks at `dataset` when it is asked first, unless what it has `reached` is known."""
@@ -65,7 +65,7 @@ class Draws:
         return self._known
 
     def _numpy(self) -> Any:
-        """Its memory where that says all, else its state."""
+        """The memory of NumPy's generator where that says all, else its state."""
         memory = numpy_memory()
         if memory and memory == self._without_gauss:
             return memory
@@ -125,6 +125,6 @@ def _state_of(generator: Any) -> Any:
 
 
 def _bits(generator: Any) -> Any:
-    """Of what Generators draw from, and of what others are spawned from."""
+    """States of what Generators draw from, and of what others are spawned from."""
     seed = getattr(generator, "seed_seq", None)
     return plain_state(generator.state), getattr(seed, "n_children_spawned", None)

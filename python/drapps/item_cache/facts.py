@@ -25,7 +25,7 @@ _AROUND: tuple[tuple[Any, str], ...] = (
 
 
 def code_of(dataset: Any, reached: Reached | None = None) -> bytes:
-    """Of the code of the user's modules that `dataset` reaches, and its libraries' versions.
+    """A record of the user's code that `dataset` reaches, and of its libraries' versions.
 
     It is made of facts, which are the same in every process that has the same code, however that
     came to be imported. A process may know fewer: what a script binds under its `__main__` guard is
@@ -96,7 +96,7 @@ def _constant(value: Any) -> str:
 
 
 def digest(*parts: bytes) -> bytes:
-    """Of parts that are told apart."""
+    """A digest of parts that are told apart."""
     hasher = hashlib.blake2b(digest_size=BYTES)
     for part in parts:
         hasher.update(len(part).to_bytes(8, "little"))

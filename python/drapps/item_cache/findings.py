@@ -37,7 +37,7 @@ class Findings:
     """
 
     def __init__(self, most: int) -> None:
-        """With nothing; of what has more than `most` parts, these are not held."""
+        """Begins with nothing; of what has more than `most` parts, these are not held."""
         self._most = most
         self.generators: list[Any] = []
         self.functions: list[FunctionType] = []

@@ -36,7 +36,7 @@ class Fingerprint:
 
     @property
     def key(self) -> bytes:
-        """32 bytes."""
+        """The key as 32 bytes."""
         return digest(self.contents, self.code)
 
 
@@ -118,7 +118,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _never_made(*_: Any) -> None:
-    """In the place of a tensor in a pickle that nobody reads."""
+    """Stands in a pickle that nobody reads, in the place of what makes an object."""
 
 
 def _contents(dataset: Any) -> bytes:

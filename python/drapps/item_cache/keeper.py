@@ -27,7 +27,7 @@ class SharedCache:
     """
 
     def __init__(self, cache: _core.ItemCache, maker: tuple[int, int] | None = None) -> None:
-        """For one that this process has made where `maker` is absent, or attached to."""
+        """For a cache that this process has made where `maker` is absent, or attached to."""
         self.cache = cache
         self.maker = maker or (os.getpid(), cache.fd)
         _here[cache.token] = self
@@ -90,7 +90,7 @@ class Keeper:
 
     def _claimed(self, index: int, mark: int, make: Callable[[], Any]) -> Any:
         """An item that was not there: this process makes it, or another one just now."""
-        # Who holds a claim waits for nobody, who may be waiting for that one.
+        # Who holds a claim waits for nobody: the other one may be waiting for that claim.
         state = self.cache.claim(index, 0.0 if self._making.within else _PATIENCE)
         if state != "taken":
             block = self.cache.get(index) if state == "ready" else None

@@ -62,7 +62,7 @@ def generator_classes() -> tuple[type, ...]:
 
 
 def global_generators() -> tuple[Any, ...]:
-    """Those that belong to everybody."""
+    """The generators that belong to everybody."""
     torch: Any = sys.modules.get("torch")
     numpys: Any = np.random.mtrand._rand
     own = (random._inst, numpys, numpys._bit_generator)

@@ -13,7 +13,7 @@ from drapps.item_cache.reach import Reached
 from drapps.item_cache.values import NotKept, Writer, written
 
 _IN_A_ROW = 16  # samples that cannot be kept, after which most are not looked at
-_LOOKED_AT = 64  # of so many one is
+_LOOKED_AT = 64  # of so many samples one is looked at then
 # What is said once, by any process.
 _DRAWS, _CLASS, _NO_LIST, _UNKNOWN, _DIFFERENT = range(5)
 _DRAWN = (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-_ALIGNMENT = 64  # of an address, of which a buffer keeps the rest
+_ALIGNMENT = 64  # by which an address and its place in a buffer have the same remainder
 _WASTE = 4096  # bytes between elements that do no harm
 
 
@@ -42,7 +42,7 @@ class Extent:
 
     @property
     def nbytes(self) -> int:
-        """Of all elements."""
+        """Bytes of all elements."""
         return math.prod(self.shape) * self.itemsize
 
     def shares_with(self, other: Extent) -> bool:
@@ -119,7 +119,7 @@ class Buffer:
 
 
 class Memory:
-    """Of one value: its arrays are told, and where some share, each is asked about again."""
+    """Memory of one value: its arrays are told, and where some share, each is asked about again."""
 
     def __init__(self) -> None:
         """Knows of no array."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from drapps.item_cache.blocks import DamagedBlockError, NotKept, Reader, ReadOne, WriteOne, Writer
 
-# What a picture has besides what is written of it; of these, nothing that its user sees.
+# Attributes of a picture that are written by themselves, or that no user of a picture sees.
 _OWN = {"_im", "im", "_mode", "mode", "_size", "size", "palette", "info"}
 _OWN |= {"_readonly", "readonly", "_exif", "pyaccess", "encoderinfo", "encoderconfig"}
 _PALETTES = ("RGB", "RGBA")

@@ -20,7 +20,7 @@ def is_written_array(writer: Writer, value: np.ndarray[Any, Any]) -> bool:
 
 
 def is_written_tensor(writer: Writer, value: Any) -> bool:
-    """The same of a tensor."""
+    """Notes a tensor; writes it where it is known to lie with others."""
     size, storage = value.element_size(), value.untyped_storage().data_ptr()
     strides = tuple(stride * size for stride in value.stride())
     extent = extent_of(value.data_ptr(), tuple(value.shape), strides, size, storage)

@@ -31,7 +31,7 @@ _COPIES = frozenset(
     (*("deepcopy", "dumps", "__reduce__", "__reduce_ex__", "__getstate__", "__copy__"),)
 )
 _MUCH = 2000  # objects, from which on it counts how often they are looked at
-_MOST_AGAIN = 2_000_000  # of these, after the first time
+_MOST_AGAIN = 2_000_000  # objects looked at in searches after the first one
 _GROWTH = 10_000  # parts that may be added before all is looked at again
 
 
@@ -51,12 +51,12 @@ class Reached:
 
     @property
     def generators(self) -> list[Any]:
-        """Of random numbers, but for the global ones."""
+        """Generators of random numbers, but for the global ones."""
         return self._walk.findings.generators
 
     @property
     def functions(self) -> list[FunctionType]:
-        """Of the user's modules."""
+        """Functions of the user's modules."""
         return self._walk.findings.functions
 
     @property

@@ -51,7 +51,7 @@ class Together:
 
     @property
     def differ(self) -> bool:
-        """Whether they are known not to be, or it could not be found out."""
+        """Whether samples are known not to be what they are alone, or it could not be found out."""
         return self._tries >= _TRIES or self._cache.asked(_DIFFERENT)
 
     def give_batches(self) -> None:
@@ -59,7 +59,7 @@ class Together:
         self._cache.first(_DIFFERENT)
 
     def compare(self, given: Sequence[Any], several: MakeSeveral, one: MakeOne) -> None:
-        """Finds out, by samples of a batch that was `given` and others."""
+        """Finds out whether samples are alike, by those of a batch that was `given` and others."""
         kind = type(given[0])
         step = max(self._size // _OF_A_BATCH, 1)
         others = range((self._tries + step // 2) % step, self._size, step)

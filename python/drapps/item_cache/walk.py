@@ -20,7 +20,7 @@ from drapps.item_cache.kinds import ATOMS, Look, is_looked_into, look_at
 _MANY = 1000  # parts of an object, which is not held from there on
 _CHUNK = 100  # objects of a level that may be data together
 _MOST = 100_000  # objects that are looked at one by one
-_MOST_PARTS = 200_000  # of these
+_MOST_PARTS = 200_000  # of objects that are looked at one by one
 _MOST_DATA = 150_000_000  # parts of data
 _MOST_REMEMBERED = 1_000_000  # objects of a level; of data there may be more, seen again
 _DEEPEST = 24  # levels of data
@@ -92,7 +92,7 @@ class Walk:
         return following
 
     def _unseen(self, values: list[Any]) -> list[Any]:
-        """Those that no level had before; all count as seen from now on."""
+        """The values that no level had before; all count as seen from now on."""
         new = {id(one): one for one in values}
         unseen = [one for at, one in new.items() if at not in self._seen]
         self._seen.update(new)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from drapps.monitor.protocol import REQUEST_BYTES, RequestError
 
 _STALLED = 5.0  # seconds in which a client that asks takes nothing
-_IDLE = 60.0  # seconds in which it asks for nothing
+_IDLE = 60.0  # seconds in which a client asks for nothing
 
 
 class Connection:
@@ -29,7 +29,7 @@ class Connection:
         self.closed = False
 
     def fileno(self) -> int:
-        """For poll."""
+        """The descriptor of the socket, for poll."""
         return self._peer.fileno()
 
     @property
@@ -38,7 +38,7 @@ class Connection:
 
     @property
     def events(self) -> int:
-        """What it waits for."""
+        """What it waits for, as events of poll."""
         return select.POLLOUT if self._asks else select.POLLIN
 
     def is_due(self, now: float) -> bool:
@@ -89,7 +89,7 @@ class Connection:
             self.close()
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the connection."""
         self.closed = True
         self._answer = memoryview(b"")
         self._peer.close()

@@ -15,7 +15,7 @@ _NAME = re.compile(r"([1-9][0-9]*)\.sock")
 
 
 def folder() -> Path:
-    """Where this process puts its own: below ``$XDG_RUNTIME_DIR``, or the temporary folder."""
+    """Where this process puts its socket: below ``$XDG_RUNTIME_DIR``, or the temporary folder."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if runtime.is_absolute() and _is_private(runtime):
         return runtime / "drapps"
@@ -23,7 +23,7 @@ def folder() -> Path:
 
 
 def folders() -> list[Path]:
-    """Where processes of this user may have put theirs, with that variable and without."""
+    """Where this user's processes may have put sockets, with ``$XDG_RUNTIME_DIR`` and without."""
     return [place for place in dict.fromkeys((folder(), _temporary())) if _is_private(place)]
 
 

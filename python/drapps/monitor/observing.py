@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _numbers = itertools.count(1)
-_observers: dict[int, weakref.ref[Observer]] = {}  # by number; each of its uses is one step
+_observers: dict[int, weakref.ref[Observer]] = {}  # by number; each use of it is atomic
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Observer:
         _observers[number] = weakref.ref(self, lambda _: _observers.pop(number, None))
 
     def listed(self) -> dict[str, object]:
-        """As a process lists its loaders."""
+        """The loader as its process lists it."""
         return {"number": self.number, "kind": self.kind, "dataset": self.dataset}
 
     def to_json(self, time_s: float) -> str:
-        """All of it, as of a time."""
+        """All that is seen of the loader, as of a time."""
         seen = self.look()
         head = {**self.listed(), "time_s": time_s, "path": seen.path, "choice": seen.choice}
         body = f'"stats": {seen.stats}, "explanation": {seen.explanation}'
@@ -61,11 +61,11 @@ class Observer:
 
 
 def observers() -> list[Observer]:
-    """Those of all loaders of this process that have begun a pass, by number."""
+    """The observers of all loaders of this process that have begun a pass, by number."""
     living = [reference() for reference in list(_observers.values())]
     return [each for each in living if each is not None and each.process == os.getpid()]
 
 
 def observer_of(number: int) -> Observer | None:
-    """That of one loader; None where it is gone."""
+    """The observer of one loader; None where it is gone."""
     return next((each for each in observers() if each.number == number), None)

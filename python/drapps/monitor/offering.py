@@ -14,7 +14,7 @@ Look = Callable[[], Observation]
 
 
 def observed(earlier: Observer | None, kind: str, dataset: str, look: Look) -> Observer:
-    """A pass has begun: who sees the loader, for it and its iterators to keep.
+    """The observer of a loader that begins a pass; the loader and its iterators keep it.
 
     Args:
         earlier: what this gave at the pass before, or None.

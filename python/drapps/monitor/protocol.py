@@ -45,7 +45,7 @@ class Request:
     number: int = 0
 
     def line(self) -> bytes:
-        """As a client sends it."""
+        """The request as a client sends it."""
         number = {"number": self.number} if self.ask == "loader" else {}
         return line_of(json.dumps({"version": VERSION, "ask": self.ask, **number}))
 

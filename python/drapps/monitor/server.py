@@ -152,7 +152,7 @@ class Server:
 
 
 _server: Server | None = None
-_offered = False  # also where it has failed
+_offered = False  # True also where offering has failed
 _lock = threading.Lock()
 
 
@@ -181,7 +181,7 @@ def _begin() -> None:
         return
     _server = server
     processes = sys.modules.get("multiprocessing.util")
-    if processes is not None:  # whose children run nothing of atexit
+    if processes is not None:  # children of multiprocessing run nothing of atexit
         processes.Finalize(None, _stop, exitpriority=100)
 
 

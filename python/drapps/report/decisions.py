@@ -95,7 +95,7 @@ class Decisions(Report):
 
     @property
     def learnt(self) -> str:
-        """What it has learnt, in a line; empty where it does not learn."""
+        """What the policy has learnt, in a line; empty where it does not learn."""
         if self.learning is None:
             return ""
         facts = self.learning

@@ -52,7 +52,7 @@ class MachineStats(Report):
     interfaces: Sequence[Mapping[str, Any]]
 
     def value(self, name: str) -> float | None:
-        """Of the reading of that name; None where it is not known."""
+        """The value of the reading of that name; None where it is not known."""
         return self.readings[name].value
 
     @classmethod

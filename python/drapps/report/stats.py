@@ -60,7 +60,7 @@ class ConsumerStats(Report):
 
     @property
     def stall_share(self) -> float:
-        """Of the time of steps, what was stall, 0 to 1."""
+        """The share of the time of steps that was stall, 0 to 1."""
         return min(1.0, self.stall_s.sum / self.step_s.sum) if self.step_s.sum > 0 else 0.0
 
 

@@ -63,7 +63,7 @@ class Conditions:
         pictures: area of a picture, as a multiple of the workload's.
         validation: a second loader runs at once.
         quota: cores that the player's cgroup has; 0: no limit.
-        memory: bytes likewise.
+        memory: bytes that the player's cgroup has; 0: no limit.
     """
 
     storage: Storage | None = None
@@ -140,17 +140,17 @@ KINDS: dict[str, type[Workload]] = {"arrays": Arrays, "photos": Photos, "python"
 
 
 def kind_of(workload: Workload) -> str:
-    """Its name in files."""
+    """The name of a workload's kind in files."""
     return next(name for name, kind in KINDS.items() if type(workload) is kind)
 
 
 def cores(value: Cores) -> float:
-    """How many cores that is on this machine."""
+    """How many cores a number or a share comes to on this machine."""
     if isinstance(value, str):
         return len(os.sched_getaffinity(0)) * float(value.rstrip("%")) / 100
     return float(value)
 
 
 def burner_count(value: Cores) -> int:
-    """How many processes that is on this machine."""
+    """How many burners a number or a share of cores comes to on this machine."""
     return math.ceil(cores(value))

@@ -30,7 +30,7 @@ class Step:
         self._trained: Callable[[Any], None] | None = None
 
     def become(self, consumer: Consumer) -> None:
-        """Steps are such ones from now on."""
+        """From now on steps are as `consumer` says."""
         self._now = consumer
         self._trained = small_cnn(self._classes) if consumer.model else None
 

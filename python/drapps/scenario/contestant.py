@@ -26,7 +26,7 @@ class Drapps:
             any policy; none where it is empty.
         form: in which records are kept, as `drapps.torch.DataLoader` takes it. As they come, none
             are: the few of a scenario stand for more than any cache holds.
-        cache: as there.
+        cache: as `drapps.torch.DataLoader` takes it.
     """
 
     policy: Policy | None = None
@@ -71,7 +71,7 @@ class Drapps:
         return f"DRAPPS, {name_of(self.policy)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Of which `loader_of` makes it again."""
+        """Plain data of which `loader_of` makes the same again."""
         policy = self.policy
         if isinstance(policy, os.PathLike):
             policy = without_notes(read(policy))
@@ -105,7 +105,7 @@ class Stock:
         return f"stock, {self.workers} workers"
 
     def to_json(self) -> dict[str, Any]:
-        """Of which `loader_of` makes it again."""
+        """Plain data of which `loader_of` makes the same again."""
         return {"kind": "stock", **asdict(self)}
 
 

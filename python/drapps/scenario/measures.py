@@ -27,7 +27,7 @@ class Steps:
     samples: array[int] = field(default_factory=lambda: array("L"))
 
     def add(self, end: float, wait: float, samples: int) -> None:
-        """One more."""
+        """Adds a step."""
         self.ends.append(end)
         self.waits.append(wait)
         self.samples.append(samples)
@@ -69,7 +69,7 @@ def measure(steps: Steps, begin: float, end: float) -> Measures:
 
 
 def bins(steps: Steps, seconds: float) -> list[float]:
-    """Samples per second in each `BIN` of a run; what is left behind the last whole one is not."""
+    """Samples per second in each `BIN` of a run; what is behind the last whole one is left out."""
     import numpy as np
 
     edges = np.arange(int(seconds / BIN + 1e-9) + 1) * BIN

@@ -15,8 +15,8 @@ from typing import Any
 
 from drapps.errors import PipelineError
 
-_LEAVING = 5.0  # seconds that it may take to end by itself
-_LOOK = 1.0  # seconds between looks whether it has ended
+_LEAVING = 5.0  # seconds that a player may take to end by itself
+_LOOK = 1.0  # seconds between looks whether a player has ended
 
 
 class Player:
@@ -51,7 +51,7 @@ class Player:
                 line = line[os.write(self._stdin.fileno(), line) :]
 
     def event(self, seconds: float) -> dict[str, Any] | None:
-        """What it says next; None where that is nothing for so long.
+        """What the player says next; None where it says nothing for so long.
 
         Raises:
             PipelineError: it has failed, or ended.
@@ -60,7 +60,7 @@ class Player:
         while b"\n" not in self._rest:
             left = max(0.0, end - time.monotonic())
             if not self._ready.select(min(left, _LOOK)):
-                if self._has_ended():  # and what it has started holds its output
+                if self._has_ended():  # while what it has started keeps its output open
                     raise PipelineError(f"{self._name}: {self._last_words()}")
                 if left <= _LOOK:
                     return None
@@ -76,7 +76,7 @@ class Player:
         return message
 
     def expect(self, name: str, seconds: float) -> dict[str, Any]:
-        """What it says next, which is this.
+        """The player's next event, which must have this name.
 
         Raises:
             PipelineError: it is silent for so long, has failed, or ended.
@@ -101,7 +101,7 @@ class Player:
             os.killpg(self.pid, signal.SIGKILL)
 
     def _has_ended(self) -> bool:
-        """Where it has, its group keeps its number until it is waited for."""
+        """Whether the player has ended; its group keeps its number until it is waited for."""
         ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, ended) is not None
 

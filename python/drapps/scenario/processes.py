@@ -10,7 +10,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds() -> float:
-    """So far, those included that have ended and been waited for."""
+    """CPU seconds so far, with those of processes that have ended and been waited for."""
     children: dict[int, list[tuple[int, int]]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (fields := _fields(entry)):

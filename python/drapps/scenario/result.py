@@ -142,7 +142,7 @@ def _row(each: SegmentResult) -> tuple[str, ...]:
 
 
 def duration(seconds: float | None) -> str:
-    """For people; nothing for None."""
+    """A duration for people; nothing for None."""
     if seconds is None:
         return ""
     if seconds >= 1:

@@ -27,8 +27,8 @@ from drapps.scenario.scenario import Scenario, Segment
 Progress = Callable[[str, float, float], None]  # what is done, how far, of how much
 
 _PREPARING = 600.0  # seconds that a player may take until it is ready
-_OVERTIME = 180.0  # and for its result, once its time is over
-_LIMITING = 60.0  # and that the kernel may take to lower a limit
+_OVERTIME = 180.0  # seconds that a player may take for its result, once its time is over
+_LIMITING = 60.0  # seconds that the kernel may take to lower a limit
 
 
 def play(

@@ -93,7 +93,7 @@ class Scenario:
         )
 
     def lasting(self, seconds: float) -> Scenario:
-        """The same in another time: events, and what is periodic, come so much sooner or later."""
+        """The scenario in another time: events, and what is periodic, are sped up or slowed."""
         factor = seconds / self.seconds
         whole = self.counted == "samples"
         segments = tuple(
@@ -148,7 +148,7 @@ def _conditions(given: Mapping[str, Any]) -> Conditions:
 
 
 def _canonical(conditions: Conditions) -> Conditions:
-    """The same without what says nothing."""
+    """The conditions without values that change nothing."""
     if conditions.storage == Storage():
         conditions = replace(conditions, storage=None)
     if not conditions.consumer.step:

@@ -159,7 +159,7 @@ class Fields:
     classes: tuple[str, ...]
 
     def describe(self) -> dict[str, Any]:
-        """As a kept index remembers it."""
+        """The fields as a kept index remembers them."""
         return {
             "format": "webdataset",
             "image": list(self.image),

@@ -42,14 +42,14 @@ class Case:
 
     @functools.cached_property
     def text(self) -> str:
-        """For the core."""
+        """The case as JSON for the core."""
         return json.dumps(
             {"seconds": self.seconds, "seed": self.seed, "segments": list(self.segments)}
         )
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """Of its segments, in order."""
+        """The names of its segments, in order."""
         return tuple(dict.fromkeys(str(segment["name"]) for segment in self.segments))
 
     def until(self, number: int) -> Case:

@@ -98,13 +98,13 @@ def learned_text(weights: str, name: str = "ppo") -> str:
 
 
 def rates_begun(case: ValidationCase, policy: str, knobs: Mapping[str, int] | None = None) -> Rates:
-    """Of each segment under a policy in JSON, from a loader's settings or from others."""
+    """The rate of each segment under a policy in JSON, begun with a loader's settings or others."""
     outcome = json.loads(_core.simulate(case.scenario, policy, json.dumps(dict(knobs or {}))))
     return rates_of(outcome["segments"])
 
 
 def rates_held(case: ValidationCase, settings: Sequence[Mapping[str, int]] = ()) -> Rates:
-    """With settings of each segment, or those that were found to be best."""
+    """The rate of each segment with settings of each, or with those that were found to be best."""
     held = json.dumps([dict(each) for each in settings or case.best])
     return rates_of(json.loads(_core.simulate(case.scenario, "", held))["segments"])
 

@@ -64,7 +64,7 @@ class _Run:
         self._file = folder / f"seed-{seed}.training" if folder else None
 
     def train(self, stopped: threading.Event) -> Trained:
-        """To the end, or to a checkpoint where it is stopped."""
+        """Trains to the end, or to a checkpoint where it is stopped."""
         trainer = self._begun()
         saved = curve_time = time.monotonic()
         while not trainer.done and not stopped.is_set():
@@ -158,7 +158,7 @@ def train(
 
 
 def scored(trained: Sequence[Trained], cases: int, name: str = "ppo") -> list[Trained]:
-    """With the mean of their rates over the best known, on so many validation machines."""
+    """The policies, scored by mean rates over the best known on so many validation machines."""
     if not cases:
         return list(trained)
     where = cases_of(cases, 0, NOTHING_SPECIAL)

@@ -113,12 +113,12 @@ class SimulatedRun:
 
 
 def makers_of(workload: Workload) -> Makers:
-    """Who makes its samples."""
+    """Who makes the samples of a workload."""
     return "processes" if isinstance(workload, Python) else "threads"
 
 
 def default_policy(workload: Workload) -> str:
-    """The name of the policy that a loader of it has where none is named."""
+    """The name of the policy that a loader of a workload has where none is named."""
     return name_of(DEFAULTS[makers_of(workload)])
 
 

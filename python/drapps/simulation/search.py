@@ -118,7 +118,7 @@ class _Grid:
         return self._known[point]
 
     def climbed(self, point: _Point, draws: random.Random) -> _Point:
-        """Where no other value of one name alone is better."""
+        """The point reached where no other value of one name alone is better."""
         better = True
         while better:
             better = False
@@ -141,7 +141,7 @@ class _Grid:
         return points
 
     def returned(self, point: _Point, begin: _Point, most: float) -> _Point:
-        """With every name where it began that makes no difference."""
+        """The point with every name that makes no difference back where it began."""
         for name, place in enumerate(begin):
             back = _with(point, name, place)
             if self.value(back) >= most * (1 - WORTH):
@@ -150,7 +150,7 @@ class _Grid:
 
 
 def _at(values: Sequence[int], value: int) -> int:
-    """The place of the greatest that is not above the value."""
+    """The place of the greatest of `values` that is not above `value`."""
     return max((at for at, each in enumerate(values) if each <= value), default=0)
 
 

@@ -64,7 +64,7 @@ class Parameter:
         return (value - low) / (high - low)
 
     def _ends(self) -> tuple[float, float]:
-        """Both more than 0 where they are taken by their logarithms."""
+        """The ends of the range, both more than 0 where they are taken by their logarithms."""
         if self.whole and self.low <= 0 and self.high - self.low >= _DECADES:
             return 1.0, self.high - self.low + 1
         return self.low, self.high

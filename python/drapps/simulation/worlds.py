@@ -91,7 +91,7 @@ def world_of(
         world["storage"] = _storage(storage)
         if own_latency := machine.costs.read.get("latency", 0.0):
             world["storage"]["latency"] = world["storage"].get("latency", 0.0) + own_latency
-        world.setdefault("memory", {})["page_cache"] = 0.0  # an emulated one is behind it
+        world.setdefault("memory", {})["page_cache"] = 0.0  # an emulated storage is behind it
     elif not isinstance(workload, Photos):
         world["storage"] = {}
     if conditions.consumer.model:

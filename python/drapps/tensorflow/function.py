@@ -198,7 +198,7 @@ class Functions:
 
 
 def _positive(constant: np.ndarray[Any, Any]) -> bool:
-    """Whether zero times it, or over it, is zero, and not minus zero."""
+    """Whether zero times the constant, or over it, is zero, and not minus zero."""
     return bool(np.all(constant > 0) and np.isfinite(constant.astype(np.float64)).all())
 
 

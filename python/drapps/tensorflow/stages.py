@@ -52,7 +52,7 @@ class Stages:
         library: the functions of its graph.
         columns: of the list of samples, an array each.
         maps: in order.
-        shuffle: or None.
+        shuffle: how samples are shuffled, or None.
         batch: samples in a batch.
         drop_last: a smaller last batch is left out.
         repeat: passes in one; -1 for endless.
@@ -146,7 +146,7 @@ class _Reader:
         self.bypassed: dict[str, str] = {}  # a stage that matters to no sample, and its input
 
     def read(self, node: Any) -> None:
-        """One stage.
+        """Takes one stage.
 
         Raises:
             NotLifted: it has no native form here.

@@ -137,7 +137,7 @@ class _Lists:
 
 
 def record_batches(pyarrow: Any, whole: Any) -> Iterator[Any]:
-    """Of an Arrow file, or of a stream in one, that is mapped as a whole."""
+    """The record batches of an Arrow file, or of a stream in one, that is mapped as a whole."""
     if bytes(whole[: len(_FILE_MAGIC)]) == _FILE_MAGIC:
         reader = pyarrow.ipc.open_file(whole)
         for number in range(reader.num_record_batches):
@@ -160,7 +160,7 @@ def _smallest(most: int) -> str:
 
 
 def arrow_or_error() -> Any:
-    """The package; PipelineError where there is none."""
+    """The package pyarrow; PipelineError where it is not installed."""
     try:
         import pyarrow
         import pyarrow.ipc

@@ -179,8 +179,8 @@ class TokenRowsPipeline:
             token: what stands in their place, by its id, or with `tokenizer` by its text.
             probability: with which an id is chosen.
             replaced: of those that are, the share that becomes `token`.
-            random: … that becomes any id of the vocabulary: of `tokenizer`, or of
-                ``drapps.tokens(vocabulary=…)``. The others stay.
+            random: of those that are chosen, the share that becomes any id of the vocabulary: of
+                `tokenizer`, or of ``drapps.tokens(vocabulary=…)``. The others stay.
             whole_words: a word is chosen as a whole, by its first token. Words begin behind white
                 space, special tokens, and where a document does, if its files say where that is.
                 It needs `tokenizer`, as ids do not say what their text is.

@@ -139,7 +139,7 @@ class _Compressed:
     level: int
 
     def frames(self, source: Path) -> Iterator[bytes]:
-        """Of all lines of a file, in their order."""
+        """The frames of all lines of a file, in their order."""
         ahead: deque[Future[bytes]] = deque()
         for content in _contents(source):
             ahead.append(self.pool.submit(_core.zstd_frame, content, self.level))

@@ -195,7 +195,7 @@ def token_files(
 
 
 def _dtype_name(dtype: Any) -> str:
-    """Of NumPy's dtypes too, in this machine's order of bytes."""
+    """The name of a dtype, NumPy's too, in this machine's order of bytes."""
     import numpy as np
 
     with contextlib.suppress(TypeError, ValueError):

@@ -58,12 +58,12 @@ class TokenRowsSpec:
 
     @property
     def attached(self) -> dict[str, Any]:
-        """What JSON cannot hold of it, as the core's loader takes that."""
+        """What JSON cannot hold of the description, as the core's loader takes it."""
         return {} if self.tokenizer is None else {"tokenizer": self.tokenizer.core}
 
     @property
     def attached_digests(self) -> tuple[str, ...]:
-        """Of that."""
+        """The digests of what `attached` has."""
         return () if self.tokenizer is None else (self.tokenizer.digest,)
 
     def to_json(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Place:
         block: of the corpus, that comes next.
         piece: of the block, that comes next.
         ids: how many were written.
-        documents: likewise.
+        documents: how many were written.
         bad: documents that were left out.
     """
 

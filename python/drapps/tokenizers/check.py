@@ -192,7 +192,7 @@ def _differs(tokenizer: Any, stock: Stock, text: str) -> bool:
 def shortened(text: str, differs: Callable[[str], bool]) -> str:
     """A part of a text that still differs, and no longer does where a piece of it is left out."""
     if not differs(text):
-        return text  # which differs among others alone
+        return text  # it differs only together with others
     size = max(1, len(text) // 2)
     while True:
         place = 0

@@ -19,8 +19,8 @@ class DecodeStream:
         self._decode = decode
         self._skip = skip_special_tokens
         self._pieces = codecs.getincrementaldecoder("utf-8")("replace")
-        self._ids: list[int] = []  # of the library, which has no pieces
-        self._given = 0  # characters of their text
+        self._ids: list[int] = []  # all ids so far, where the library decodes
+        self._given = 0  # characters of the text of those ids
 
     def add(self, ids: SupportsInt | Iterable[int]) -> str:
         """The text that these ids complete.

@@ -68,7 +68,7 @@ class FastTokenizer:
 
     @property
     def reason(self) -> str:
-        """Why not; empty if it does."""
+        """Why DRAPPS does not answer calls; empty if it does."""
         return self._read().reason
 
     @property
@@ -101,7 +101,7 @@ class FastTokenizer:
         return self._tokenizer
 
     def update_post_processor(self) -> None:
-        """As the original's."""
+        """As the method of this name in transformers."""
         self._forget()
         super().update_post_processor()  # type: ignore[misc]
 

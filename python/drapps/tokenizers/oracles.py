@@ -95,7 +95,7 @@ def _sweep_tokenizers(digest: Any) -> None:
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         normal = getattr(normalizers, form)()
         digest.update(normal.normalize_str(apart).encode())
-    # Where each stands beside a mark of the highest combining class.
+    # Where normalisation puts each character beside a mark of the highest combining class.
     digest.update(normalizers.NFD().normalize_str("\0a\u0345".join(chars)).encode())
 
 

@@ -28,7 +28,7 @@ class Request(NamedTuple):
 
     Attributes:
         texts: the first text of each row.
-        seconds: the other, or nothing.
+        seconds: the second text of each row, or nothing.
         options: how they become rows.
         tensors: `"pt"`, `"np"`, or nothing for lists.
         lengths: whether the length of each row is wanted.

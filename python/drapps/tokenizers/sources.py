@@ -30,8 +30,8 @@ class Source(NamedTuple):
     Attributes:
         kept: what it can be found from again, anywhere.
         native: ours, or the reason why it would not be exact.
-        stock: makes the one that it is from.
-        ranks: whether that is of tiktoken.
+        stock: makes the stock tokenizer that it is from.
+        ranks: whether the stock tokenizer is of tiktoken.
         specials: its special tokens that are found on request.
     """
 
@@ -73,7 +73,7 @@ def digest_of(kept: Any) -> str:
         written = json.dumps(parts).encode()
     if (digest := _core.json_digest(written)) is not None:
         return f"{digest:016x}"
-    # What only Python's json reads.
+    # This is JSON that only Python's json reads.
     text = json.dumps(json.loads(written), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

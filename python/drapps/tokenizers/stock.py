@@ -33,7 +33,7 @@ class Stock(Protocol):
 
 
 class StockTokenizers:
-    """One of `tokenizers`."""
+    """A stock tokenizer of the library `tokenizers`."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -57,7 +57,7 @@ class StockTokenizers:
 
 
 class StockTiktoken:
-    """One of `tiktoken`."""
+    """A stock tokenizer of the library `tiktoken`."""
 
     def __init__(self, encoding: Any) -> None:
         self._encoding = encoding

@@ -35,7 +35,7 @@ class ProcessList(Screen[None]):
         """Makes it; `look`: seconds between two looks."""
         super().__init__()
         self._look = look
-        self._finding = False  # a thread is at it
+        self._finding = False  # whether a thread looks for processes
         self._jobs: dict[str, Job] = {}
 
     def compose(self) -> ComposeResult:

@@ -55,10 +55,10 @@ class ProcessScreen(Screen[None]):
         self.snapshot: Snapshot | None = None
         self._chosen = 0  # place of the loader among those that are there
         self._paused = False
-        self._asking = False  # a thread is at it
+        self._asking = False  # whether a thread asks the process
 
     def compose(self) -> ComposeResult:
-        """The process, how it stands with it, and the parts of one loader."""
+        """The process, the state of watching it, and the parts of one loader."""
         yield Header(icon="")
         yield Static(f"process {self._pid}", id="process", markup=False)
         yield Static("looks for it", id="state", markup=False)
@@ -126,7 +126,7 @@ class ProcessScreen(Screen[None]):
             self.query_one(f"#{section.title}", Static).update(_drawn(section))
 
     def action_leave(self) -> None:
-        """To the list."""
+        """Leaves for the list."""
         self.dismiss()
 
     def action_next_loader(self) -> None:
@@ -135,12 +135,12 @@ class ProcessScreen(Screen[None]):
         self._draw()
 
     def action_pause(self) -> None:
-        """What is shown stays, until it is pressed again."""
+        """What is shown stays, until the key is pressed again."""
         self._paused = not self._paused
         self._draw()
 
     def action_go(self, at: int) -> None:
-        """To a part of the page."""
+        """Scrolls to a part of the page."""
         self.query_one(VerticalScroll).scroll_to_widget(
             self.query_one(f"#{_TITLES[at - 1]}"), top=True, animate=False
         )

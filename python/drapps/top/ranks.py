@@ -61,7 +61,7 @@ def _number(text: str) -> int:
 
 
 def training_loader(now: Snapshot, before: Snapshot | None) -> LoaderReport | None:
-    """Of a rank's loaders, that of which most batches were taken since an earlier look."""
+    """The loader of a rank from which most batches were taken since an earlier look."""
     earlier = {} if before is None else {each.number: each for each in before.loaders}
 
     def taken(loader: LoaderReport) -> tuple[int, int]:

@@ -48,7 +48,7 @@ class RanksScreen(Screen[None]):
         self._job, self._look = job, look
         self._before: dict[int, Snapshot] = {}
         self._paused = False
-        self._asking = False  # a thread is at it
+        self._asking = False  # whether a thread asks the ranks
 
     def compose(self) -> ComposeResult:
         """The training, what its ranks come to, and a line for each."""
@@ -104,11 +104,11 @@ class RanksScreen(Screen[None]):
             self.app.push_screen(ProcessScreen(int(event.option.id), self._look))
 
     def action_leave(self) -> None:
-        """To the list."""
+        """Leaves for the list."""
         self.dismiss()
 
     def action_pause(self) -> None:
-        """What is shown stays, until it is pressed again."""
+        """What is shown stays, until the key is pressed again."""
         self._paused = not self._paused
 
 

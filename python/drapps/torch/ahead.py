@@ -63,7 +63,7 @@ class AheadStream:
         )
 
     def next(self) -> Any:
-        """The next batch. Raises what `Stream.next` raises, or what bringing it there raised.
+        """The next batch. Raises what `Stream.next` raises, or what failed on its way.
 
         A batch for which there is no memory when it is taken stays, for the next call.
         """
@@ -84,7 +84,7 @@ class AheadStream:
         self.place, self.left = taken.place, taken.left
         try:
             batch = taken.batch.taken()
-        except torch.OutOfMemoryError:  # it was not given: who makes room may ask again
+        except torch.OutOfMemoryError:  # the batch was not given: who makes room may ask again
             self._taken.appendleft(taken)
             self.place, self.left = place
             raise

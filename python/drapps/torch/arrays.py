@@ -18,7 +18,7 @@ from drapps.torch.pictures import require_plain_pictures
 from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
 
 _HOME = "torchvision.datasets."
-# Where each keeps its labels; and the layout of its pictures, where they have channels.
+# Where each dataset keeps its labels; and the layout of its pictures, where they have channels.
 KNOWN = {
     _HOME + "mnist.MNIST": ("targets", "nhwc"),
     _HOME + "mnist.FashionMNIST": ("targets", "nhwc"),
@@ -36,7 +36,8 @@ KNOWN = {
 
 _WHOLE = {getattr(torch, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32)}
 _WHOLE |= {torch.int64}
-# These give a label as it lies in its array or tensor, of its own dtype; the others an int of it.
+# Datasets that give a label as it lies in its array or tensor, of its own dtype; the others give
+# an int of it.
 _AS_THEY_LIE = ("CIFAR10", "CIFAR100")
 
 
@@ -64,13 +65,13 @@ class Arrays:
 
         Args:
             columns: that are read where they lie.
-            picture: likewise.
+            picture: the column of the pictures, read where it lies; None where there are none.
             labels: the user's sequence of class numbers, where it is no array of the dtype that
                 they are delivered in and has to be converted; else None.
             subsets: the indices of each ``Subset``, outermost first.
             owner: what keeps the memory alive.
-            transform: as above.
-            description: as above.
+            transform: of the pictures; None where there are none.
+            description: how the report calls the data.
             as_they_lie: whether labels are delivered in their own dtype, and not in int64.
         """
         self._columns = columns
@@ -104,10 +105,10 @@ class Arrays:
         )
 
     def source(self) -> ArraySource:
-        """The rows, natively.
+        """The native source of the rows.
 
         Raises:
-            NotLifted: a list of labels or indices that would fail, or say something else, there.
+            NotLifted: a list of labels or indices that would fail there, or say something else.
         """
         columns, owner = self._columns, self._owner
         if len(self) == 0:

@@ -168,8 +168,8 @@ class Chain:
         """Runs what is added in a ``with`` block with probability `p`, all of it or nothing.
 
         Args:
-            transform: what is reported in the place of all that.
-            p: as above.
+            transform: what is reported in the place of all that the block adds.
+            p: the probability.
 
         Raises:
             NotLifted: samples would be one of two kinds behind it.

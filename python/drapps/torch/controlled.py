@@ -195,7 +195,8 @@ class ControlledLoader(IteratedLoader[T_co]):
         which ends the recording with a ``RuntimeWarning``.
 
         Raises:
-            PipelineError: as there; and Python code without workers, about which nothing decides.
+            PipelineError: as `drapps.Loader.record`; and Python code without workers, about which
+                nothing decides.
             OSError: the file cannot be made.
         """
         self._recording = self._execution().record(path)

@@ -28,7 +28,7 @@ class Destination(ABC):
 
     @abstractmethod
     def put(self, data: Any) -> Any:
-        """Begins to bring a batch there. What fails is given in the place of the batch."""
+        """Begins to bring a batch to its destination. What fails is given in its place."""
 
     @abstractmethod
     def take(self, put: Any) -> Any:
@@ -45,18 +45,18 @@ class PinnedMemory(Destination):
         self._where = f"in pin memory thread for device {self._index}"
 
     def begin(self) -> None:
-        """The accelerator of the consumer is that of the thread."""
+        """Makes the consumer's accelerator that of the thread."""
         torch.accelerator.set_device_index(self._index)
 
     def put(self, data: Any) -> Any:
-        """The same in pinned memory."""
+        """The batch in pinned memory."""
         try:
             return pin_memory(data, self._device)  # type: ignore[no-untyped-call]
         except Exception:
             return ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
 
     def take(self, put: Any) -> Any:
-        """As it is."""
+        """The batch as it is."""
         return put
 
 
@@ -109,7 +109,7 @@ class DeviceMemory(Destination):
             return ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]
 
     def take(self, put: Any) -> Any:
-        """On the device, for the current stream of the calling thread."""
+        """The batch on the device, for the current stream of the calling thread."""
         if not isinstance(put, OnItsWay):
             return put
         if put.event is None:
@@ -138,7 +138,7 @@ class DeviceMemory(Destination):
             return OnItsWay(data, tensors, self._stream.record_event())
 
     def _moved(self, leaf: Any) -> Any:
-        """On the device, by the stream that is current."""
+        """The leaf on the device, by the stream that is current."""
         if _is_tensor(leaf):
             return self._copied(leaf)
         try:

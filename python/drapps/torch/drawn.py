@@ -17,8 +17,8 @@ import torch
 from drapps.generator_memory import numpy_memory, python_memory
 
 _PYTHON = struct.Struct("<?d")  # whether a Gaussian number is kept, and which; 625 uint32 follow
-_NUMPY = struct.Struct("<I?d")  # a place among the 624 uint32 that follow; the same
-_KEEPS = 4  # where the latter says so
+_NUMPY = struct.Struct("<I?d")  # a place in the 624 uint32 that follow; a kept Gaussian, or none
+_KEEPS = 4  # the byte of _NUMPY that says whether a Gaussian number is kept
 
 
 class Drawn:
@@ -91,7 +91,7 @@ def _see_numpy(known: bytes) -> bytes:
     return b"" if known and known[_KEEPS] else numpy_memory()
 
 
-# What shows a change, or nothing where only the state itself does; and the state.
+# What shows a change of a state, or nothing where only the state itself does; and the state.
 _LIBRARIES: dict[str, tuple[Callable[[bytes], bytes], Callable[[], bytes]]] = {
     "python": (_see_python, _pack_python),
     "torch": (_see_torch, _pack_torch),

@@ -30,7 +30,7 @@ from drapps.worker.process_knob import ProcessKnob
 
 
 class Execution(ABC):
-    """Of a loader as it is now; persistent workers keep theirs.
+    """What a loader as it is now runs on; persistent workers keep theirs.
 
     Attributes:
         native: the native loader; None where Python code runs.
@@ -39,7 +39,7 @@ class Execution(ABC):
     native: Native | None = None
 
     def __init__(self, loader: Any) -> None:
-        self._of = weakref.ref(loader)  # which may keep this, and is to go with its last user
+        self._of = weakref.ref(loader)  # it may keep this object, and is to go with its last user
 
     @property
     def _loader(self) -> Any:
@@ -53,7 +53,7 @@ class Execution(ABC):
     @property
     @abstractmethod
     def control(self) -> _core.Loader | _core.ProcessControl:
-        """The control plane's side of it."""
+        """The control plane's side of the passes."""
 
     @abstractmethod
     def iterate(self) -> tuple[Any, Look | None]:
@@ -89,7 +89,7 @@ class Execution(ABC):
 
 
 class NativeExecution(Execution):
-    """By the core's own loader."""
+    """Passes by the core's own loader."""
 
     native: Native
 
@@ -114,21 +114,21 @@ class NativeExecution(Execution):
         )
 
     def first_state(self, epoch: int) -> dict[str, Any]:
-        """With the native loader's identity."""
+        """The state at the beginning of an epoch, with the native loader's identity."""
         return state.make(KIND, epoch, 0, self.native.identity())
 
     def check(self, state_dict: Any) -> tuple[int, int]:
-        """By the native loader's identity."""
+        """Epoch and position of a state, checked by the native loader's identity."""
         return state.check(state_dict, KIND, self.native.identity())
 
     def explain(self) -> Explanation:
-        """As the core does."""
+        """What runs and why, as the core says."""
         return Explanation.of_native(
             self.native.core.explain(), choice(self._loader.policy, "threads")
         )
 
     def stats(self) -> Stats:
-        """As the core does."""
+        """All that the core has counted."""
         return Stats.of_core(self.native.core.stats())
 
     def record(self, path: str | os.PathLike[str]) -> Recording:
@@ -136,13 +136,13 @@ class NativeExecution(Execution):
         return record_native(self.native.core, path)
 
     def settings(self) -> dict[str, Any]:
-        """As the core has them."""
+        """The knobs as the core has them."""
         settings: dict[str, Any] = json.loads(self.native.core.settings())
         return settings
 
 
 class PythonExecution(Execution):
-    """By the user's Python code, in this process, in threads or in worker processes."""
+    """Passes by the user's Python code, in this process, in threads or in worker processes."""
 
     def __init__(self, loader: Any, report: LiftReport, resources: PythonResources) -> None:
         super().__init__(loader)
@@ -156,12 +156,12 @@ class PythonExecution(Execution):
 
     @property
     def report(self) -> LiftReport:
-        """With the pictures that were decoded so far."""
+        """What `lifted` says, with the pictures that were decoded so far."""
         return replace(self._report, pictures=self._resources.acceleration.described())
 
     @property
     def control(self) -> _core.ProcessControl:
-        """Of the worker processes."""
+        """The control plane of the worker processes."""
         return self._knob.control
 
     def iterate(self) -> tuple[Any, Look | None]:
@@ -174,12 +174,12 @@ class PythonExecution(Execution):
         return iterator, worker_look(iterator, knob, self._report.reasons, pictures)
 
     def first_state(self, epoch: int) -> dict[str, Any]:
-        """With what the order is made of."""
+        """The state at the beginning of an epoch, with what the order is made of."""
         saved = state.make(PYTHON_KIND, epoch, 0, PythonOrder.of(self._loader).identity)
         return {**saved, "batches": 0}
 
     def check(self, state_dict: Any) -> tuple[int, int]:
-        """By what the order is made of."""
+        """Epoch and position of a state, checked by what the order is made of."""
         if isinstance(state_dict, Mapping) and state_dict.get("kind") == KIND:
             raise StateError(
                 "the state was saved while the loader ran natively, and this one runs Python "
@@ -189,7 +189,7 @@ class PythonExecution(Execution):
         return check(state_dict, PythonOrder.of(self._loader, saved))
 
     def explain(self) -> Explanation:
-        """Of the pass under way, or of the latest one."""
+        """What runs and why, in the pass under way or the latest one."""
         workers = self._resources.workers()
         of_pass = self._loader._passes.plan() if workers is None else workers.plan()
         pictures = self._resources.acceleration.counts()
@@ -198,12 +198,12 @@ class PythonExecution(Execution):
         return self._knob.explain(self._report.reasons, of_pass, kept)
 
     def stats(self) -> Stats:
-        """Of the worker processes."""
+        """All that was counted of the worker processes."""
         workers = self._resources.workers()
         return self._knob.stats([] if workers is None else workers.slowest())
 
     def record(self, path: str | os.PathLike[str]) -> Recording:
-        """Of the worker processes; PipelineError where there are none."""
+        """Records decisions on the worker processes; PipelineError where there are none."""
         if self._loader.num_workers == 0:
             raise PipelineError(
                 f"this loader runs Python code in this process because {self._report.why_python}: "
@@ -212,5 +212,5 @@ class PythonExecution(Execution):
         return self._knob.record(path, self.explain().plan.to_json())
 
     def settings(self) -> dict[str, Any]:
-        """Of the worker processes; PipelineError where none has started."""
+        """The knobs of the worker processes; PipelineError where none has started."""
         return self._knob.settings()

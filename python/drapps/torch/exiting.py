@@ -61,11 +61,11 @@ def leave_at_end() -> None:
 
 @atexit.register
 def _close_all() -> None:
-    """Before multiprocessing joins its children: one that is stopped would never end."""
+    """Closes iterators before multiprocessing joins its children: a stopped one would never end."""
     global _ending
     _ending = True
     deadline = time.monotonic() + _PATIENCE
-    for iterator in list(_live.values()):  # whose truth would be their length
+    for iterator in list(_live.values()):
         while iterator.user not in (None, threading.get_ident()) and time.monotonic() < deadline:
             time.sleep(0.005)
         iterator._shutdown_workers(_GRACE)

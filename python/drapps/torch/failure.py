@@ -18,7 +18,7 @@ class Failure(ExceptionWrapper):
 
     def __init__(self, error: Exception, where: str, sample: str) -> None:
         super().__init__((type(error), error, error.__traceback__), where)  # type: ignore[no-untyped-call]
-        self.drawn: dict[str, bytes] = {}  # as behind a batch of a serial worker
+        self.drawn: dict[str, bytes] = {}  # random states, as behind a batch of a serial worker
         message = "".join(traceback.format_exception_only(type(error), error))
         before, match, _ = self.exc_msg.rpartition(message)
         place = f"  while making {sample}\n"

@@ -35,7 +35,7 @@ class Folder:
         description: str,
         storage: EmulatedStorage | None = None,
     ) -> None:
-        """See `recognise_folder`; `subsets` are the indices of each, outermost first."""
+        """See `recognise_folder`; `subsets` are the indices of each ``Subset``, outermost first."""
         self.dataset = dataset
         self.description = description
         self.storage = storage
@@ -44,12 +44,12 @@ class Folder:
 
     @property
     def transform(self) -> Any:
-        """Of the pictures."""
+        """The transform of the pictures."""
         return self.dataset.transform
 
     @property
     def channels(self) -> int:
-        """Of the pictures."""
+        """The channels of the pictures."""
         return 3
 
     def __len__(self) -> int:

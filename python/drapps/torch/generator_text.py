@@ -14,7 +14,7 @@ from drapps.errors import StateError
 
 
 def packed(state: torch.Tensor) -> str:
-    """A generator's state as text. Every other word of it is zero, so they go behind the rest."""
+    """A generator's state as text. Every other word of it is zero: those go behind the rest."""
     return _packed(state.numpy().tobytes())
 
 
@@ -28,7 +28,7 @@ def unpacked(name: str, text: Any) -> torch.Tensor:
     """The state that `packed` made a text of, or that an earlier release saved as it is.
 
     Raises:
-        StateError: it is none of torch's generator on the CPU; `name` is the field's.
+        StateError: the text is no state of torch's generator on the CPU; `name` is the field's.
     """
     known = torch.default_generator.get_state()
     try:

@@ -16,7 +16,7 @@ States = dict[str, torch.Tensor]  # by the name of the field
 
 
 def own_generators(loader: Any) -> dict[str, torch.Generator]:
-    """By the field of a state: that of `loader`, and another one that its sampler has."""
+    """Generators by the field of a state: that of `loader`, and another that its sampler has."""
     generators: dict[str, torch.Generator] = {}
     for name, holder in zip(
         (LOADERS, SAMPLERS), (loader, PythonOrder.of(loader).sampler), strict=True
@@ -28,7 +28,7 @@ def own_generators(loader: Any) -> dict[str, torch.Generator]:
 
 
 def states_of(loader: Any) -> States:
-    """The states of its generators now."""
+    """The states of the generators of `loader` now."""
     return {name: generator.get_state() for name, generator in own_generators(loader).items()}
 
 
@@ -56,5 +56,5 @@ def check(saved: Mapping[str, Any]) -> None:
 
 
 def fields(states: States) -> dict[str, str]:
-    """What a state of a loader holds of them."""
+    """What a state of a loader holds of its generators' states."""
     return {name: packed(state) for name, state in states.items()}

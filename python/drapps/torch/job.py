@@ -73,7 +73,8 @@ class TorchJob(ABC):
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
-    _last_draws: dict[str, bytes] = field(default_factory=dict)  # sent with what may not arrive
+    # Sent with the last batch, which may not arrive.
+    _last_draws: dict[str, bytes] = field(default_factory=dict)
     _states: Any = None  # random ones, while it is not its turn
 
     def in_thread(self, within: Callable[[], AbstractContextManager[None]]) -> Self:  # noqa: ARG002
@@ -86,7 +87,7 @@ class TorchJob(ABC):
         """The first batch has changed the dataset."""
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
-        """As a stock worker begins."""
+        """Begins as a stock worker does."""
         torch._C._set_worker_signal_handlers()
         torch.multiprocessing._set_thread_name("drapps_worker")
         torch.set_num_threads(1)
@@ -141,7 +142,7 @@ class TorchJob(ABC):
         """How `worker` can go to another process now, and what it takes along; None: it cannot."""
 
     def _carried(self, worker: int) -> dict[str, Any]:
-        """Its dataset object and random states."""
+        """The dataset object and the random states of `worker`."""
         return {
             "dataset": self.dataset,
             "random": random_states(),
@@ -169,7 +170,7 @@ class TorchJob(ABC):
         self._states = random_states()
 
     def go_on(self) -> None:
-        """Its own turn begins."""
+        """The turn of this job begins."""
         set_random_states(self._states)
         self._become(self._current)
 
@@ -180,7 +181,7 @@ class TorchJob(ABC):
         return failure
 
     def _drawn(self) -> dict[str, bytes]:
-        """What the numbers tell. It is told again with a failure, where the batch was not sent."""
+        """The changed random states; told again with a failure, where the batch was not sent."""
         self._last_draws = self.numbers.drawn()
         return self._last_draws
 
@@ -189,7 +190,7 @@ class TorchJob(ABC):
         return tensor_reducer()
 
     def packer(self) -> Reduce:
-        """The same; a tensor that other processes share would not be shared any more."""
+        """Tensors travel as buffers; one in shared memory is refused: it would not stay shared."""
         return tensor_reducer(refuse_shared=True)
 
     def sender(self) -> Reduce:

@@ -54,7 +54,7 @@ def _same_objects(values: Any, copied: Any) -> bool:
     """Whether elements that are equal are also the same: 1, 1.0 and True are equal.
 
     Fetching every object of a long list takes a hundred times as long as comparing their
-    addresses, so of such a list it is every so many.
+    addresses, so of a long list every so many are compared.
     """
     if not isinstance(values, (list, tuple)):
         return True

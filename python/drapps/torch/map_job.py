@@ -28,7 +28,7 @@ class MapJob(TorchJob):
         return self._watch.keeps_state
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
-        """As a stock worker begins."""
+        """Begins as a stock worker does."""
         super().start(worker, allocate)
         self._watch = Watch({"dataset": self.dataset, "collate_fn": self.collate_fn})
 

@@ -104,7 +104,7 @@ class Pass:
     Attributes:
         native: what it runs on.
         seed: of its order and its random numbers.
-        key_epoch: the same, see `DataLoader._key_epoch`.
+        key_epoch: stands beside the seed in the key, see `Passes._key_epoch`.
     """
 
     def __init__(

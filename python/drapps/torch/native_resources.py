@@ -12,7 +12,7 @@ from drapps.resources import Resources
 from drapps.torch import resident
 from drapps.torch.recognise import NotLifted
 
-#: Those that are attributes of the loader, as the user gave them; beside its device.
+#: The resources that are attributes of the loader, as the user gave them; beside its device.
 ATTRIBUTES = (
     "policy",
     "cpu_budget",
@@ -26,7 +26,7 @@ ATTRIBUTES = (
 
 
 def checked(loader: Any) -> Resources:
-    """Those of its attributes; PipelineError for what makes no sense. Looks for no device."""
+    """The attributes of `loader` as resources; PipelineError for nonsense. Looks for no device."""
     device = None if loader._device is None else str(loader._device)
     named = {name: getattr(loader, name) for name in ATTRIBUTES}
     named["policy"] = loader._deciding("threads", loader.policy)
@@ -39,7 +39,7 @@ def checked(loader: Any) -> Resources:
 
 
 def resources_of(loader: Any) -> Resources:
-    """The same, on the device that there is.
+    """What the loader's attributes say, on the device that there is.
 
     Raises:
         PipelineError: samples are to be decoded on a GPU, or arrays to live there, and there is

@@ -32,7 +32,7 @@ _MOST_PARTS = 4000  # those nearest to the dataset first
 _MOST_LOOKS = 16 * _MOST_PARTS  # at anything, also once more, and at code
 _FEW = 32  # elements of a container that are looked at before those of larger ones
 _MOST_ELEMENTS = 1000  # of a container; of a larger one its length counts
-_MOST_BYTES = 1 << 20  # of an array; of a larger one which it is counts
+_MOST_BYTES = 1 << 20  # of an array; of a larger one its identity counts
 _MOST_BYTES_READ = 64 << 20  # of all arrays together
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath, np.generic)
@@ -138,7 +138,7 @@ class _PictureMaker:
 
 
 def _chained(near: deque[Any], far: deque[Any]) -> Iterator[tuple[str, Any]]:
-    """All of what is in the one, then in the other; both may get more in the meantime."""
+    """All that is in `near`, then all in `far`; both may get more in the meantime."""
     while near or far:
         first = near or far
         try:

@@ -17,7 +17,7 @@ from drapps.torch.transfer import TransferThread
 
 
 def ahead(stream: Stream, transfer: TransferThread) -> AheadStream:
-    """Its batches as dictionaries of tensors, sent ahead."""
+    """The batches of `stream` as dictionaries of tensors, sent ahead."""
     return AheadStream(stream, transfer, _tensors)
 
 

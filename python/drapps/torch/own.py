@@ -135,7 +135,7 @@ class Walk:
                 self._visit(value, kind)
 
     def _follow(self, holder: Mapping[str, Any], name: str, names: frozenset[str]) -> None:
-        """A name of a module; of a name that is a module in turn, all `names` that it has."""
+        """Follows a name of a module; where that is a module in turn, all `names` that it has."""
         value = holder[name]
         if isinstance(value, ModuleType):
             home = value.__name__
@@ -162,7 +162,7 @@ class Walk:
 
 
 def _is_called(value: Any, name: str, home: str) -> bool:
-    """Whether a reader of files is the one of that name: torchvision has several of them.
+    """Whether a reader of files is named `name`: torchvision has several of them.
 
     Its transforms have functions of two names.
     """

@@ -21,7 +21,7 @@ from drapps.torch.seeding import SampleSeeds, StockNumbers, random_states, set_r
 
 
 class CallersNumbers:
-    """The caller's own."""
+    """The caller's own random numbers."""
 
     def begin(self, make: Callable[[], Any], start: Mapping[str, Any]) -> Any:  # noqa: ARG002
         """The fetcher that `make` gives.
@@ -38,7 +38,7 @@ class CallersNumbers:
 
 
 class SampleNumbers(CallersNumbers):
-    """Those of each sample's place."""
+    """The random numbers of each sample's place."""
 
     def __init__(self, progress: Progress) -> None:
         """For the samples of this pass."""
@@ -107,7 +107,7 @@ class StreamNumbers(CallersNumbers):
 
 
 def numbers_of(progress: Progress) -> CallersNumbers:
-    """Those of a pass in the caller's process."""
+    """The random numbers of a pass in the caller's process."""
     if progress.seed is None:
         return CallersNumbers()
     return StreamNumbers(progress) if progress.is_stream else SampleNumbers(progress)

@@ -49,7 +49,7 @@ class Watch(Unwatched):
         self._batches = 0
 
     def sample_made(self) -> None:
-        """What is opened once is open after the first one."""
+        """Looks after the first sample: what is opened once is open then."""
         self._samples += 1
         if self._samples == 1:
             self._look(first=True)

@@ -78,11 +78,11 @@ class Pairs:
         """See `recognise_pairs`.
 
         Args:
-            images: the files, as the dataset lists them.
-            masks: likewise, one for each.
-            transform: as above.
+            images: the picture files, as the dataset lists them.
+            masks: the mask files, as the dataset lists them, one for each picture.
+            transform: the joint transforms.
             subsets: the indices of each ``Subset``, outermost first.
-            description: as above.
+            description: how the report calls the dataset.
         """
         # A list for each picture may be changed in place as well: what counts is its first.
         firsts = [mask[0] if isinstance(mask, (list, tuple)) else mask for mask in masks]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Passes:
-    """Of one loader, which is given to each call. A copy goes on from the same epoch."""
+    """The passes of one loader, given to each call. A copy goes on from the same epoch."""
 
     def __init__(self) -> None:
         """Begins with epoch 0."""
@@ -61,7 +61,10 @@ class Passes:
         since: int,
         bad_samples_file: BadSamplesFile | None,
     ) -> Pass:
-        """The same of a native pass; the user's sampler is iterated when it begins."""
+        """A new native pass, or the rest of the one whose state was loaded.
+
+        The user's sampler is iterated when the pass begins.
+        """
         epoch, start = self._epochs.take()
         _, begun = self._take_resumed(epoch)
         latest = Pass(
@@ -96,7 +99,7 @@ class Passes:
         return epoch if loader.seed is not None or self._epoch_given else since
 
     def set_epoch(self, loader: Any, epoch: int) -> None:
-        """Of the next pass; the sampler is told."""
+        """Sets the epoch of the next pass; the sampler is told."""
         self._epochs.pin(epoch)
         self._epoch_given = True
         _tell_sampler(loader, epoch)
@@ -118,7 +121,7 @@ class Passes:
     def load_state_dict(
         self, loader: Any, execution: Execution, state_dict: Mapping[str, Any]
     ) -> None:
-        """The next pass goes on there; StateError where the state is none of such a loader."""
+        """The next pass goes on by `state_dict`; StateError where it is none of such a loader."""
         epoch, position = execution.check(state_dict)
         if position > 0 or "seed" in state_dict:
             state.typed(state_dict, "seed", int)
@@ -127,7 +130,7 @@ class Passes:
         if "sampler_epoch" in state_dict:
             state.whole(state_dict, "sampler_epoch")
         generators.check(state_dict)
-        if "seed" not in state_dict:  # the pass has not begun, which will draw from them
+        if "seed" not in state_dict:  # the pass, which will draw from the generators, has not begun
             generators.restore(loader, state_dict)
         self._epochs.resume(epoch, position)
         self._resumed = dict(state_dict)
@@ -141,7 +144,7 @@ class Passes:
         return self._latest.plan if isinstance(self._latest, Progress) else {}
 
     def bad_samples(self) -> list[BadSample]:
-        """Those of the latest native pass."""
+        """The bad samples of the latest native pass."""
         return self._latest.bad_samples() if isinstance(self._latest, Pass) else []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -149,7 +152,7 @@ class Passes:
 
 
 def _generators(loader: Any, begun: Mapping[str, Any]) -> generators.States:
-    """Those of the user's now that a pass has drawn its seed, or as they were when it had."""
+    """The user's generators now that a pass has drawn its seed, or as they were when it had."""
     generators.restore(loader, begun)
     return generators.states_of(loader)
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 NOTE = "files of other formats than JPEG, PNG and WebP are read by Pillow, in the worker"
 _FORMATS = ("JPEG", "PNG", "WEBP")
 _DECODERS = ("jpeg", "zip", "raw", "webp")
-# What the core does too. Each may be set at any time, and Pillow looks when it reads a picture.
+# The values that the core keeps to, too. Each may be set at any time, and Pillow looks when it
+# reads a picture.
 _SWITCHES: dict[str, dict[str, Any]] = {
     "PIL.Image": {"MAX_IMAGE_PIXELS": 1024 * 1024 * 1024 // 4 // 3},
     "PIL.ImageFile": {"LOAD_TRUNCATED_IMAGES": False},

@@ -37,7 +37,7 @@ class Progress:
         order: what makes its order.
         epoch: its number.
         base_seed: that the iterator drew, or that of the pass it goes on with.
-        key_epoch: stands beside it in the key, see `DataLoader._key_epoch`.
+        key_epoch: stands beside the seed in the key, see `Passes._key_epoch`.
         rank: of the user's sampler, which the random numbers of samples depend on.
         resumed: the state that it goes on from.
         generators: the states of the user's generators when the seed was drawn.
@@ -92,7 +92,7 @@ class Progress:
         What a dataset keeps on itself is not saved: it is brought about again.
 
         Raises:
-            StateError: all of them are made, and are others than those.
+            StateError: all batches up to the state's place are made, and are others than those.
         """
         if self._repeated is None:
             return False
@@ -146,7 +146,7 @@ class Progress:
         self._workers.follow(before._workers)
 
     def drew(self, worker: int, drawn: Mapping[str, bytes]) -> None:
-        """These random states were others behind what the serial `worker` made last."""
+        """The random states `drawn` were others behind what the serial `worker` made last."""
         self._workers.drew(worker, drawn)
 
     @property
@@ -159,7 +159,7 @@ class Progress:
         self._streams.ended(worker)
 
     def advanced(self, worker: int, state: ToldState | None, ended: bool) -> None:
-        """A batch of `worker` was yielded, after which its stream told this; None: it has none."""
+        """A batch of `worker` was yielded, and its stream told `state`; None: it has none."""
         self._streams.advanced(worker, state, ended)
 
     def failed(self, worker: int) -> None:
@@ -168,7 +168,7 @@ class Progress:
 
     @property
     def seed(self) -> int | None:
-        """That the user gave, if any."""
+        """The seed that the user gave, if any."""
         return self.order.seed
 
     @property
@@ -177,7 +177,7 @@ class Progress:
         return key_of(self.base_seed if self.seed is None else self.seed, self.rank)
 
     def shared_seed(self, drawn: int) -> int:
-        """That of DataPipes, which all ranks share, where the loader has `drawn` this one."""
+        """The seed of DataPipes, which all ranks share, where the loader has `drawn` one."""
         return drawn if self.seed is None else base_seed_of(self.seed, 0, self.key_epoch)
 
     def indices(self, fresh: Iterator[Any]) -> Iterator[Any]:
@@ -192,7 +192,7 @@ class Progress:
         """The sampler's own state after it gave an index; None for most samplers.
 
         Args:
-            ahead: it gives others before this one is yielded.
+            ahead: the sampler gives other indices before this one is yielded.
         """
         return self._indices.drawn(ahead)
 

@@ -50,7 +50,7 @@ class PythonOrder(Sampling):
         """The order of `loader`.
 
         Args:
-            loader: whose.
+            loader: whose order it is.
             saved: the state of a pass, which says whether a seed makes its order, and which.
             epoch: of a new pass, beside that seed.
         """
@@ -89,7 +89,7 @@ class PythonOrder(Sampling):
 
     @property
     def positions(self) -> int | None:
-        """Those of a whole pass, where that is certain; over all ranks, if they count so."""
+        """Positions of a whole pass, where that is certain; over all ranks, if they count so."""
         return self.kind.positions(self)
 
     @property
@@ -104,7 +104,7 @@ class PythonOrder(Sampling):
 
 
 def _given_seed(loader: Any, saved: Mapping[str, Any] | None) -> int | None:
-    """The seed that the user gave; that of a pass that was saved."""
+    """The seed that the user gave; of a pass that was saved, the seed given then."""
     own = None if loader.torch_order or loader.seed is None else loader.seed % (1 << 64)
     return own if saved is None else saved.get("given_seed", own)
 

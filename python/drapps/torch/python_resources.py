@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PythonResources:
-    """Of one loader. A copy of it has its own, and begins with the knob as it stands.
+    """What one loader runs with. A copy has its own, and begins with the knob as it stands.
 
     Attributes:
         acceleration: makes pictures natively, and counts them.
@@ -32,13 +32,13 @@ class PythonResources:
         self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
 
     def knob(self, policy: Policy | None, settings: Mapping[str, Any] | None) -> ProcessKnob:
-        """The number of worker processes, which begins with these."""
+        """The number of worker processes, which begins with `policy` and `settings`."""
         if self._knob is None:
             self._knob = ProcessKnob.from_settings(policy, settings)
         return self._knob
 
     def set_policy(self, policy: Policy | None) -> None:
-        """Of the knob, where there is one."""
+        """Sets the policy of the knob, where there is one."""
         if self._knob is not None:
             self._knob.set_policy(policy)
 

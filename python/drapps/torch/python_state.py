@@ -19,7 +19,7 @@ def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
     """The epoch and the position of a saved pass in such an order.
 
     Raises:
-        StateError: it is none.
+        StateError: it is no saved pass in such an order.
     """
     place = state.check(saved, KIND, order.identity)
     within, workers = bool(saved.get("batches")), order.places.field

@@ -79,11 +79,11 @@ class _Handing:
     inner: Any
 
     def one(self, first: Any) -> Any:
-        """Of one argument."""
+        """Hands one argument on."""
         return self.inner(first)
 
     def two(self, first: Any, second: Any) -> Any:
-        """Of two."""
+        """Hands two arguments on."""
         return self.inner(first, second)
 
 

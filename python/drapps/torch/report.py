@@ -67,7 +67,7 @@ class LiftReport(Report):
 
 
 def stock_report(loader: Any, reason: str) -> LiftReport:
-    """Of a loader that runs Python code because of this."""
+    """The report of a loader that runs Python code because of `reason`."""
     return LiftReport(native=False, reasons=(reason,), notes=unused(loader))
 
 

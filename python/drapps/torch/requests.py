@@ -20,7 +20,7 @@ _MAX_PIECES = 256  # that one batch is cut into
 
 
 class Depth:
-    """How many batches are asked for ahead of the one that is yielded: always as many."""
+    """How many batches are asked for ahead of the one that is yielded: always the same number."""
 
     def __init__(self, batches: int, pool: ProcessPool) -> None:
         self._batches = batches
@@ -32,7 +32,7 @@ class Depth:
 
 
 class DepthByProcesses(Depth):
-    """More where there are more processes, which any of them makes."""
+    """More batches where there are more processes, any of which makes any batch."""
 
     def __call__(self, pieces: int, batch_bytes: int) -> int:
         """The number, of batches of so many pieces and bytes."""

@@ -42,7 +42,7 @@ class ResidentBatches(Destination):
         """The copies of some tensors of a batch, begun; or a failure."""
         try:
             if any(tensor.__dlpack_device__()[0] != _CUDA for tensor in tensors):
-                return [from_dlpack(tensor).clone() for tensor in tensors], None  # of tests
+                return [from_dlpack(tensor).clone() for tensor in tensors], None  # in tests
             if self._stream is None:
                 self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
             with torch.cuda.stream(self._stream):

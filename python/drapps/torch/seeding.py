@@ -70,7 +70,7 @@ class SampleSeeds:
         """The process is prepared."""
 
     def drawn(self) -> dict[str, bytes]:
-        """None of the states have changed that matter."""
+        """Nothing: no state that matters has changed."""
         return {}
 
     def begin_pass(self) -> dict[str, bytes]:
@@ -78,7 +78,7 @@ class SampleSeeds:
         return {}
 
     def joined(self) -> SampleSeeds:
-        """Those of a virtual worker that comes from another process."""
+        """The seeds of a virtual worker that comes from another process."""
         return self
 
 
@@ -90,7 +90,7 @@ class StockNumbers:
         self._drawn = Drawn()
 
     def keep_initial_seed(self, worker: int, seed: int) -> None:
-        """It is not changed again."""
+        """Nothing: the initial seed is not changed again."""
 
     def sample(self, worker: int, epoch: int, position: int) -> None:
         """Goes on behind the sample before."""
@@ -113,7 +113,7 @@ class StockNumbers:
         return self._drawn.since()
 
     def joined(self) -> StockNumbers:
-        """Those of a virtual worker that comes from another process."""
+        """The numbers of a virtual worker that comes from another process."""
         return StockNumbers()
 
 

@@ -43,7 +43,8 @@ def context_of(loader: IteratedLoader[Any]) -> tuple[Any, bool]:
         return ThreadContext(), False
     if loader.multiprocessing_context is not None:
         return loader.multiprocessing_context, False
-    # A CUDA context does not survive a fork; that of the batches' device comes with the first one.
+    # A CUDA context does not survive a fork; that of the batches' device comes with the first
+    # batch.
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     if used or (loader._device is not None and loader._device.type == "cuda"):
         return SlimServerContext(), True
@@ -78,7 +79,7 @@ def map_assignments(loader: IteratedLoader[Any]) -> Callable[[ProcessKnob], Assi
 
 
 def serial_assignments(loader: IteratedLoader[Any]) -> Callable[[ProcessKnob], Assignment]:
-    """The same where what a worker makes depends on what it made before.
+    """As `map_assignments`, where what a worker makes depends on what it made before.
 
     What ``worker_init_fn`` did to a process stays there, and a restart repeats what one was asked.
     """
@@ -103,7 +104,7 @@ def threaded(
 
 
 def serial_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> MapJob:
-    """The same where each worker draws its stock stream of numbers."""
+    """As `map_job`, where each worker draws its stock stream of numbers."""
     return MapJob(numbers=StockNumbers(), **_common(iterator, loader))
 
 
@@ -131,7 +132,7 @@ def _common(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> dict[
 
 
 def _init_fn_of(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> Any:
-    """The user's; of a DataPipe it shards, too."""
+    """The user's ``worker_init_fn``; for a DataPipe it shards, too."""
     if not isinstance(iterator._dataset, (IterDataPipe, MapDataPipe)):
         return loader.worker_init_fn
     shard = (loader.worker_init_fn, iterator._world_size, iterator._rank)

@@ -73,7 +73,7 @@ def check_can_iterate(loader: DataLoader[Any]) -> None:
     """Refuses what the stock iterators assert, whoever makes the batches.
 
     Raises:
-        AssertionError: as there, but it says why.
+        AssertionError: as the stock iterators raise it, but it says why.
     """
     if loader.num_workers == 0 and loader.timeout != 0:
         raise AssertionError(

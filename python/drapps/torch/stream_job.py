@@ -91,7 +91,7 @@ class StreamJob(TorchJob):
             message: as of any job; of a stream that goes on also ``batches``, and its own ``state``
                 where it has one, else it is run again up to there.
         """
-        if self._given is not None:  # nobody has looked at it
+        if self._given is not None:  # nobody has looked at the given state
             _set_attributes(self.dataset, self._given.before)
         return super().begin_pass(epoch, message)
 
@@ -132,7 +132,7 @@ class StreamJob(TorchJob):
         return None if begun else ("before its stream has begun", carried)
 
     def _state(self) -> Any:
-        """The stream's own; None where it tells none."""
+        """The stream's own state; None where it tells none."""
         with contextlib.suppress(NoStateError):
             return None if self._owner is None else kept_state(self._owner).value()
         return None
@@ -148,7 +148,7 @@ class StreamJob(TorchJob):
 
 
 def _attributes(dataset: Any) -> _Attributes:
-    """A copy of them, their values not copied."""
+    """A copy of a dataset's attributes, their values not copied."""
     own = attribute_of(dataset, "__dict__")
     return dict(own) if isinstance(own, dict) else None
 

@@ -75,13 +75,14 @@ class _Writable:
 def _array_reduced(array: np.ndarray[Any, Any]) -> _Reduced:
     """Another process gets an array of its own, which it may write to whatever this one is.
 
-    One of the other order of bytes arrives in the machine's, as NumPy brings it from stock workers.
+    An array in the other order of bytes arrives in the machine's, as NumPy brings it from stock
+    workers.
     """
     if not array.dtype.isnative and not array.dtype.hasobject:
         return array.__reduce_ex__(4)
     if array.flags.writeable or not array.flags.forc or array.dtype.hasobject:
         return NotImplemented
-    plain = array.dtype.isbuiltin == 1  # which the interface describes in full
+    plain = array.dtype.isbuiltin == 1  # a type that __array_interface__ describes in full
     return (np.asarray(_Writable(array)) if plain else array.copy(order="K")).__reduce_ex__(5)
 
 
@@ -93,7 +94,7 @@ def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
     it pickles by itself. Tensors in shared memory are copied too, unless `shared` leaves them to
     multiprocessing, or `refuse_shared` raises RuntimeError.
     """
-    storages: dict[int, _StorageBytes | Tensor] = {}  # the tensor that brought it, where one did
+    storages: dict[int, _StorageBytes | Tensor] = {}  # or the tensor that brought a storage
 
     def send(tensor: Tensor, pickled: bool) -> _Reduced:
         storage = tensor.untyped_storage()

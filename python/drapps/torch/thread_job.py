@@ -70,7 +70,7 @@ class ThreadSeeds(SampleSeeds):
     _job: MapJob
 
     def of(self, job: MapJob) -> ThreadSeeds:
-        """Those of one thread that runs `job`."""
+        """The seeds of one thread that runs `job`."""
         mine = copy.copy(self)
         mine._job = job
         mine._bytes = np.zeros(len(torch.default_generator.get_state()), np.uint8)

@@ -36,35 +36,35 @@ class KeptState(ToldState):
     kept: Any
 
     def value(self) -> Any:
-        """As above; others may change it."""
+        """A copy of what ``state_dict()`` gave, which others may change."""
         return copy.deepcopy(self.kept)
 
 
 @dataclass(frozen=True)
 class UntoldState(ToldState):
-    """None, and why."""
+    """No state, and why there is none."""
 
     why: str
 
     def value(self) -> Any:
-        """Raises."""
+        """Raises why there is no state."""
         raise NoStateError(self.why)
 
 
 @dataclass(frozen=True)
 class LiveState(ToldState):
-    """That of the moment in which it is wanted: nothing has run ahead of the user."""
+    """The state of the moment in which it is wanted: nothing has run ahead of the user."""
 
     owner: Any
 
     def value(self) -> Any:
-        """Asks for it."""
+        """Asks the owner for its state."""
         return _copied(self.owner)
 
 
 @dataclass(frozen=True)
 class SentState(ToldState, Envelope):
-    """On its way from a process: a pickle and its buffers."""
+    """A state on its way from a process: a pickle and its buffers."""
 
     pickled: list[Any]
 
@@ -91,7 +91,7 @@ def kept_state(owner: Any) -> ToldState:
 
 
 def sent_state(owner: Any, reduce: Reduce) -> ToldState:
-    """The same for another process."""
+    """What `owner` tells now, for another process."""
     try:
         first, *buffers = dump(owner.state_dict(), reduce, _name_of(owner))
         return SentState([bytes(first), *buffers])

@@ -24,7 +24,7 @@ class Transfer:
     destination: Destination
 
     def wait(self) -> None:
-        """Until it is there, or has failed. May be interrupted."""
+        """Waits until the batch is at its destination, or has failed. May be interrupted."""
         self.batch.exception()
 
     def taken(self) -> Any:
@@ -60,7 +60,7 @@ class TransferThread:
         return Transfer(put, self._destination)
 
     def failed(self, error: BaseException) -> Transfer:
-        """In the place of a batch whose making has failed."""
+        """What stands in the place of a batch whose making has failed."""
         batch: Future[Any] = Future()
         batch.set_exception(error)
         return Transfer(batch, self._destination)

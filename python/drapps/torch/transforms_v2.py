@@ -74,7 +74,7 @@ def to_dtype(transform: Any, chain: Chain) -> None:
 
 
 def convert_image_dtype(transform: Any, chain: Chain) -> None:
-    """ConvertImageDtype, likewise."""
+    """ConvertImageDtype, which multiplies where the first API divides."""
     v1.to_floats(transform, chain, "multiply", transform.dtype)
 
 

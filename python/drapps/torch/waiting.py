@@ -22,7 +22,7 @@ class ResultWaiter:
     """Waits for results, with an eye on the processes that make them."""
 
     def __init__(self, timeout: float, stall_report: float) -> None:
-        """For all passes of an iterator.
+        """Waits during all passes of an iterator.
 
         Args:
             timeout: seconds after which waiting is an error; 0 for never.
@@ -83,7 +83,7 @@ class Ended:
     """Nothing comes any more, for those who ask again."""
 
     def __init__(self, error: BaseException) -> None:
-        """Because of this, which was raised; an error of a worker has told all by that."""
+        """Ended by `error`, which was raised; an error of a worker has told all by that."""
         self._untold: WorkerDiedError | None = None
         if not isinstance(error, (WorkerDiedError, WorkerStartError)):
             self._untold = WorkerDiedError(

@@ -58,11 +58,11 @@ class CommandWindow:
 
     @property
     def batches(self) -> int:
-        """That were asked for, and not given to the user yet."""
+        """Batches that were asked for, and not given to the user yet."""
         return len(self.sent) + len(self.taken) - self._beginnings
 
     def add(self, sent: SentCommand) -> None:
-        """One more is under way."""
+        """One more command is under way."""
         self.sent.append(sent)
         if isinstance(sent.command, BeginPass):
             self._beginnings += 1
@@ -167,7 +167,7 @@ class AnyOrderWindow(CommandWindow):
         return busy[worker] < batches
 
     def given(self, sent: SentCommand, progress: Progress) -> None:
-        """It may have overtaken others, which are left."""
+        """The batch may have overtaken others, which are left."""
         waiting = [*self.sent, *(taken.sent for taken in self.taken)]
         left = [one.position for one in waiting if isinstance(one.command, MakeBatch)]
         progress.overtook(sent.position, left)

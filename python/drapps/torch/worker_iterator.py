@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from drapps.monitor.observing import Observer
     from drapps.torch.base import IteratedLoader
 
-_GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
+_GRACE_AFTER_DEATH = 1.0  # seconds that the other processes have to end by themselves
 
 
 class WorkerIterator(_BaseDataLoaderIter):
@@ -83,7 +83,7 @@ class WorkerIterator(_BaseDataLoaderIter):
             self._start()
 
     def _iterate_again(self, loader: IteratedLoader[Any]) -> None:
-        """As stock does with workers: a sampler may draw each time, and so do pipes.
+        """Iterates anew, as stock does with workers: a sampler may draw each time, and so do pipes.
 
         The seed that was drawn for pipes before is the one that workers are given.
         """
@@ -104,7 +104,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         """How batches are asked for."""
 
     def _depth(self) -> Depth:
-        """How many of them are asked for ahead."""
+        """How many batches are asked for ahead."""
         return Depth(self._prefetch, self._processes.pool)
 
     def _start(self) -> None:

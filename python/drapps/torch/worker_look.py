@@ -23,7 +23,7 @@ def worker_look(
 
     Args:
         iterator: over worker processes.
-        knob: the number of these.
+        knob: the number of worker processes.
         reasons: for which it is Python code that runs.
         acceleration: counts what is decoded natively.
     """

@@ -17,7 +17,7 @@ _log = logging.getLogger("drapps")
 
 
 class WorkerPlaces:
-    """Of workers of a map-style dataset: the random states that they go on with.
+    """Places of workers of a map-style dataset: the random states that they go on with.
 
     Attributes:
         field: under which name a state holds them.
@@ -30,7 +30,7 @@ class WorkerPlaces:
         self.turn = 0
         self._workers = [self._begun() for _ in range(workers)]
         self._random: list[_Random] = [{} for _ in range(workers)]
-        self._random_before: list[_Random] = [{} for _ in range(workers)]  # the pass
+        self._random_before: list[_Random] = [{} for _ in range(workers)]  # before the pass
 
     @staticmethod
     def _begun() -> dict[str, Any]:
@@ -70,7 +70,7 @@ class WorkerPlaces:
         return {i: {"drawn": dict(drawn)} for i, drawn in enumerate(self._random) if drawn}
 
     def drew(self, worker: int, drawn: Mapping[str, bytes]) -> None:
-        """These random states were others behind what the serial `worker` made last."""
+        """The random states `drawn` were others behind what the serial `worker` made last."""
         self._random[worker].update(drawn)
 
     def yielded(self, worker: int) -> None:
@@ -78,7 +78,7 @@ class WorkerPlaces:
         self.turn = (worker + 1) % len(self._workers)
 
     def state(self, within: bool) -> dict[str, Any]:
-        """What a state holds of them; `within` a pass, or at its beginning."""
+        """What a state holds of the workers; `within` a pass, or at its beginning."""
         random = self._random if within else self._random_before
         places = [
             self._place(worker, within) | _packed("drawn", random[worker])
@@ -90,14 +90,14 @@ class WorkerPlaces:
         return dict(self._workers[worker])
 
     def state_of_next(self) -> dict[str, Any]:
-        """The same at the beginning of the pass that follows."""
+        """What a state holds of the workers at the beginning of the pass that follows."""
         after = type(self)(len(self._workers))
         after.follow(self)
         return after.state(within=False)
 
 
 class StreamPlaces(WorkerPlaces):
-    """Of workers of an iterable-style dataset: also where the stream of each is.
+    """Places of workers of an iterable-style dataset: also where the stream of each is.
 
     A stream without a state of its own is run again from its beginning, with the numbers that it
     drew there.
@@ -121,7 +121,7 @@ class StreamPlaces(WorkerPlaces):
     def _start(self, worker: int) -> dict[str, Any]:
         began, drawn = self._random_before[worker], self._random[worker]
         start = {**copy.deepcopy(self._workers[worker]), "began": began}
-        # What is as it was before the pass has not begun it, or has drawn nothing there.
+        # A worker whose states are as before the pass has not begun it, or has drawn nothing in it.
         return start if drawn == began else {**start, "drawn": dict(drawn)}
 
     def ended(self, worker: int) -> None:
@@ -129,7 +129,7 @@ class StreamPlaces(WorkerPlaces):
         self._workers[worker]["ended"] = True
 
     def advanced(self, worker: int, state: ToldState | None, ended: bool) -> None:
-        """A batch of `worker` was yielded, after which its stream told this; None: it has none."""
+        """A batch of `worker` was yielded, and its stream told `state`; None: it has none."""
         self.failed(worker)
         self._workers[worker].pop("state", None)
         self._stream_states.pop(worker, None)
@@ -171,7 +171,7 @@ def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:
     """The random states of a saved worker.
 
     Raises:
-        StateError: they are none.
+        StateError: they are no random states.
     """
     known = packed_states()
     try:

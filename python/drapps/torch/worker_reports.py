@@ -24,7 +24,7 @@ class ReportedBatch(Envelope):
     changed: dict[str, bool] | None = None
 
     def parts(self) -> list[tuple[str, Any]]:
-        """The user's."""
+        """The user's batch."""
         return [("", self.data)]
 
 

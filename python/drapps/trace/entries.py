@@ -26,7 +26,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Limits:
-    """Within which the knobs may move.
+    """The limits within which the knobs may move.
 
     Attributes:
         knobs: by name, the least and the most.

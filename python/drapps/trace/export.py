@@ -189,7 +189,7 @@ class _Events:
 
 
 def _write(out: Path, text: Iterator[str]) -> tuple[int, int]:
-    """Bytes and pieces."""
+    """Writes the text into a new file; gives its bytes and the number of pieces."""
     file = NewFile(out)
     try:
         count = 0

@@ -87,7 +87,7 @@ class Trace:
             yield _ENTRIES[kind](self, body)
 
     def seconds(self, time_ns: int) -> float:
-        """Since the recording began, for a time of the monotonic clock."""
+        """Seconds from the beginning of the recording to a time of the monotonic clock."""
         return (time_ns - self._began_ns) * 1e-9
 
     def _named(self, values: Sequence[int]) -> dict[str, int]:

@@ -37,7 +37,7 @@ class MakingAccount:
         parts: what these were spent on, by stage and resource: ``cpu``, ``core`` (waited for one),
             ``io``, ``sleep``, ``lock``, ``fault``, ``wait``.
         batches: how long each took.
-        samples: likewise.
+        samples: how long each sample took.
         slowest: seconds and name of the slowest samples.
         lines: seconds by line, text, stage and the resource that it takes most of, most first.
         read_bytes: from devices.
@@ -58,7 +58,7 @@ class MakingAccount:
     python: bool = True
 
     def share(self, *, stage: str = "", resource: str = "") -> float:
-        """Of the making, what one stage or one resource took."""
+        """The share of the making that one stage or one resource took."""
         total = sum(self.parts.values())
         wanted = (
             seconds
@@ -74,7 +74,7 @@ class MakingAccount:
 
     @property
     def idle_share(self) -> float:
-        """Of the workers' time, what they had nothing to do in."""
+        """The share of the workers' time in which they had nothing to do."""
         return max(0.0, 1 - self.busy_s / self.seconds) if self.seconds > 0 else 0.0
 
 
@@ -132,11 +132,11 @@ class RankAccount:
 
     @property
     def stall(self) -> float:
-        """Of the time of steps, what was exposed wait, 0 to 1."""
+        """The share of the time of steps that was exposed wait, 0 to 1."""
         return min(1.0, self.exposed_s / self.steps.sum) if self.steps.sum > 0 else 0.0
 
     def stages(self) -> dict[str, float]:
-        """Of the exposed waits, the share of each stage, largest first."""
+        """The share of each stage in the exposed waits, largest first."""
         handed = self.handover_share or 0.0
         shares = {stage: (1 - handed) * share for stage, share in self.making.stages().items()}
         if handed:
@@ -217,9 +217,11 @@ def _rank(process: Facts, workers: Sequence[Facts]) -> RankAccount:
 
 
 def _handover_share(base: Facts, making: MakingAccount) -> float | None:
-    """Workers that are never idle set the pace by their making, however late each batch comes.
+    """The share of the hand-over in the time that a batch takes; None where nothing is known.
 
-    It comes late where Python code runs: the thread that sends it waits for the interpreter.
+    Workers that are never idle set the pace by their making, however late each batch comes: the
+    share is 0. It comes late where Python code runs, since the thread that sends it waits for the
+    interpreter.
     """
     known = base["handover_s"] + base["making_s"]
     if known <= 0:
@@ -238,9 +240,9 @@ def _cpu_of(workers: Sequence[Facts]) -> float:
 
 
 def _asked(process: Facts, base: Facts) -> MakingAccount:
-    """Of what works in ``next`` itself, or in threads without Python code that it waits for.
+    """What the work in ``next`` itself cost, or in threads without Python code that it waits for.
 
-    It is known by where these were seen alone.
+    It is known only by where these were seen.
     """
     if base["about"].get("num_workers"):
         return MakingAccount(python=False)

@@ -26,7 +26,7 @@ class Criterion:
 
     @classmethod
     def parse(cls, text: str) -> Criterion:
-        """Of a text such as ``stall>5%``.
+        """The criterion that a text such as ``stall>5%`` says.
 
         Raises:
             ValueError: it is none; the message says what it may be.

@@ -34,7 +34,7 @@ class Cuda:
     """The current stream of torch's current CUDA device."""
 
     def record(self) -> Event:
-        """An event on it."""
+        """An event on the current stream."""
         event: Event = sys.modules["torch"].cuda.Event()
         event.record()  # type: ignore[attr-defined]
         return event
@@ -47,7 +47,7 @@ class EmulatedDevice:
         self._free = 0.0
 
     def launch(self, seconds: float) -> None:
-        """So much more to do."""
+        """Adds so many seconds of work."""
         self._free = max(self._free, time.perf_counter()) + seconds
 
     def ahead_s(self) -> float:

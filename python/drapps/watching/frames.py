@@ -92,7 +92,7 @@ def text_at(code: CodeType, number: int, instruction: int) -> str:
 
 
 def spots_of(frames: Iterable[tuple[CodeType, int | None, int]]) -> Iterator[Spot]:
-    """Those of a thread of this process, of what `frames_of` gives of it."""
+    """The spots of a thread of this process, made of what `frames_of` gives."""
     for code, number, instruction in frames:
         name = getattr(code, "co_qualname", code.co_name)
         at = number or 0  # which is None between two lines

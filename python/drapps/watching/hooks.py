@@ -66,7 +66,7 @@ def _remade(ring: str, folder: str) -> WatchedLoop:
 
 
 class _Finder:
-    """Finds what is to be hooked as the others do, and hooks it once it has run."""
+    """Finds modules that are to be hooked as other finders do, and hooks each once it has run."""
 
     def __init__(self, waiting: dict[str, Callable[[Any], Any]]) -> None:
         self._waiting = waiting
@@ -74,7 +74,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """What the others find, of what is waited for; None for all else."""
+        """What other finders find for a module that is to be hooked; None for all else."""
         if name not in self._waiting:
             return None
         hook = self._waiting.pop(name)

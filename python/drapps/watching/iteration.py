@@ -63,7 +63,7 @@ def steps_of(loader: Any, about: Callable[[], dict[str, Any]]) -> LoaderSteps:
 
 
 def _reference(loader: Any) -> Callable[[], Any]:
-    """Gives it while it is there; None of what cannot be known to be, such as a list or a name."""
+    """Gives the loader while it lives; None where that is not known, as of a list or a name."""
     try:
         return weakref.ref(loader)
     except TypeError:
@@ -128,11 +128,11 @@ class Iteration:
             self._token = recorder.asks(self.steps)
 
     def fails(self) -> None:
-        """An exception leaves it."""
+        """An exception leaves ``next``."""
         self._failed = sys.exc_info()[0]
 
     def ends(self) -> None:
-        """It has come to its end."""
+        """``next`` has come to its end."""
         if self._pid != os.getpid():
             return
         self._depth -= 1

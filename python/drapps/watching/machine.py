@@ -13,7 +13,7 @@ _PAGE = resource.getpagesize()
 
 
 def cores() -> float:
-    """Those that this process may use: its affinity, and the quota of its cgroup."""
+    """The cores that this process may use: its affinity, and the quota of its cgroup."""
     there = float(len(os.sched_getaffinity(0)))
     quota = quota_of(cgroup_folder("cpu"))
     return min(there, quota) if quota else there
@@ -93,7 +93,7 @@ def resident_bytes() -> int:
 
 
 class Machine:
-    """Reads all of it once a second, from the thread that looks where others stand."""
+    """Reads the machine's numbers once a second, from the thread that looks where others stand."""
 
     def __init__(self) -> None:
         self._group = cgroup_folder("cpu")

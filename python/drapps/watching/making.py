@@ -82,7 +82,7 @@ class Making:
         self._watched.phase = "collate"
 
     def collated(self) -> None:
-        """They have become one."""
+        """The samples have become a batch."""
         spent = self._meter.read().since(self._collating)
         self._in_collate = self._in_collate.plus(spent)
         self._watched.phase = "items"
@@ -97,7 +97,7 @@ class Making:
         self._watched.phase = self._outer
 
     def facts(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """All that was counted, JSON-able."""
         return {
             "seconds": time.perf_counter() - self.since,
             "items": self.items._asdict(),

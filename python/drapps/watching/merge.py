@@ -16,7 +16,7 @@ from drapps.watching.verdict import judged
 
 
 def processes_in(folder: Path) -> list[dict[str, Any]]:
-    """What each process has left there; files that are not whole are left out."""
+    """What each process has left in a folder; files that are not whole are left out."""
     processes = []
     for path in sorted(folder.glob("*.json")):
         with contextlib.suppress(OSError, ValueError):

@@ -22,12 +22,12 @@ def _of_builder(iterator: Any) -> Iteration:
 
 
 def hook_builder(module: Any) -> bool:
-    """Of ``drapps.loader``."""
+    """Hooks the iterators of ``drapps.loader``."""
     return instrument(module.LoaderIterator.__next__, around(*NAMES), hooks_of(_of_builder))
 
 
 def _by_line(kind: str, iterator: Any) -> Iteration:
-    """Of a loader that has no object to know it by: the line that asks first is its name."""
+    """The iteration of a loader that no object identifies: the line that asks first is its name."""
     at = caller()
     about = {"kind": kind, "class": type(iterator).__qualname__, "at": at}
     steps = steps_of(f"{kind} {at}", lambda: about)
@@ -36,13 +36,13 @@ def _by_line(kind: str, iterator: Any) -> Iteration:
 
 
 def hook_tensorflow(module: Any) -> bool:
-    """Of ``tensorflow.python.data.ops.iterator_ops``: iterators that Python code asks."""
+    """Hooks the iterators of ``tensorflow.python.data.ops.iterator_ops`` that Python code asks."""
     names = hooks_of(lambda iterator: _by_line("tf.data", iterator))
     return instrument(module.OwnedIterator.__next__, around(*NAMES), names)
 
 
 def hook_grain(module: Any) -> bool:
-    """Of Grain's ``DataLoader``: the iterator that stands between it and users."""
+    """Hooks Grain's ``DataLoader``: the iterator that stands between it and users."""
     names = hooks_of(lambda iterator: _by_line("grain", iterator))
     wanted = ("DataLoaderIterator", "PyGrainDatasetIterator")
     classes = [vars(module)[name] for name in wanted if name in vars(module)]
@@ -51,7 +51,7 @@ def hook_grain(module: Any) -> bool:
 
 
 def hook_grain_datasets(module: Any) -> bool:
-    """Of Grain's datasets: of the iterators that a pipeline is made of, the one at its end.
+    """Hooks Grain's datasets: of the iterators that a pipeline is made of, the one at its end.
 
     All of them are made in one place, where what stands at the end is known; the ``next`` of its
     class is hooked then, and leaves all other iterators of that class alone.

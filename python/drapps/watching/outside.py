@@ -201,7 +201,7 @@ class _Reading:
         return _Reading(self.at - before.at, spent, machine)
 
     def facts(self, pid: int) -> dict[str, Any]:
-        """As `Machine.facts` gives them of a process that records itself."""
+        """The facts, as `Machine.facts` gives them of a process that records itself."""
         own = self.spent.get(pid, (0.0, 0.0))[0]
         return self.machine | {
             "seconds": self.at,

@@ -137,7 +137,7 @@ class Recorder:
         self.watched().phase = "step"
 
     def facts(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """All that was recorded, JSON-able."""
         own = [facts for source in self._sources if (facts := source()) is not None]
         return {
             "pid": self._pid,
@@ -161,7 +161,7 @@ class Recorder:
         unfinished.rename(self.folder / f"{self._pid}.json")
 
     def close(self) -> None:
-        """Writes them for the last time."""
+        """Writes the facts for the last time."""
         if not self.of_this_process:
             return
         try:
@@ -197,7 +197,7 @@ class Here:
         self.hooked: dict[str, str] = {}
 
     def recorder(self) -> Recorder:
-        """Made at the first call in a process.
+        """The recorder of this process, made at the first call.
 
         Raises:
             RuntimeError: nothing is watched.

@@ -285,7 +285,7 @@ RULES: tuple[Rule, ...] = (
     _unclear,
 )
 
-# Of loaders of this package, where these differ.
+# What to do about a stage of a loader of this package, where that is not `_STAGE_ACTIONS`.
 _OWN_ACTIONS = {
     STORAGE: "Put the data on faster storage or into larger files, or give the cache more memory.",
     DECODE: "Let the cache keep coefficients or pixels (form=), or give the loader more cores.",
@@ -318,7 +318,10 @@ def ceiling_of(rank: RankAccount) -> float:
 
 
 def _workers_wanted(rank: RankAccount) -> int:
-    """So many that batches are made as fast as steps take them; twice as many at most."""
+    """As many workers as make batches as fast as steps take them.
+
+    At most twice as many as there are, or as many as the machine has cores.
+    """
     step = max(1e-6, rank.steps.mean - rank.exposed_s / max(1, rank.steps.count))
     wanted = -(-rank.making.batches.mean // step)
     most = max(2 * rank.making.workers, int(rank.machine["cores"]))

@@ -79,7 +79,7 @@ def stacks_of(pid: int, seconds: float) -> list[Stack]:
 
 
 def _refused(pid: int, text: str) -> str:
-    """Why it could not be looked at, and what is missing."""
+    """Why a process could not be looked at, and what is missing."""
     try:
         owner = Path(f"/proc/{pid}").stat().st_uid
         scope = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -100,7 +100,10 @@ def _refused(pid: int, text: str) -> str:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Stack]:
-    """Of py-spy's raw format: ``process 1:"…";thread (0x2): MainThread;f (x.py:3);… 7``."""
+    """The stacks in lines of py-spy's raw format.
+
+    Such a line is ``process 1:"…";thread (0x2): MainThread;f (x.py:3);… 7``.
+    """
     for line in lines:
         text, _, count = line.rpartition(" ")
         parts = text.split(";")

@@ -71,12 +71,12 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*$")
 
 
 def stage_of_file(path: str) -> str | None:
-    """Of a library's file."""
+    """The stage of a library's file."""
     return next((stage for part, stage in _FILES if part in path), None)
 
 
 def stage_of_name(name: str) -> str | None:
-    """Of a function's name, ``Class.method`` or ``module.function``: its last word that tells."""
+    """The stage of a function, ``Class.method`` or ``module.f``, by its last word that tells."""
     for word in reversed(_SPLIT.split(name)):
         stage = _STAGE_OF_WORD.get(word.lower())
         if stage is not None:
@@ -85,12 +85,12 @@ def stage_of_name(name: str) -> str | None:
 
 
 def stage_of_call(text: str) -> str | None:
-    """Of a call as it is written, such as ``Image.open(path)``: by the name of what is called."""
+    """The stage of a call as it is written, ``Image.open(path)``, by the name of what is called."""
     match = _NAME.search(_before_arguments(text.strip()))
     if match is None:
         return None
     called = match[0]
-    if called.endswith("Image.open"):  # parses a head
+    if called.endswith("Image.open"):  # it parses a header alone
         return DECODE
     if called.endswith((".sleep", ".join", ".get", ".format", ".encode")):
         return None
@@ -98,7 +98,7 @@ def stage_of_call(text: str) -> str | None:
 
 
 def _before_arguments(text: str) -> str:
-    """Of ``open(path).convert("RGB")`` the part ``open(path).convert``; empty for no call."""
+    """The part ``open(path).convert`` of ``open(path).convert("RGB")``; empty for no call."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")

@@ -97,7 +97,7 @@ class LoaderSteps:
         self._in_pass, self._ended, self._begun = 0, now, 0.0
 
     def facts(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """All that was counted, JSON-able."""
         return {
             "about": self.about,
             "training": self.training,

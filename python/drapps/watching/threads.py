@@ -129,7 +129,7 @@ class ThreadState:
             if number == b"running":
                 return "cpu"
             resource = _RESOURCES.get(number.decode())
-            if resource is None:  # of no such call, or in none
+            if resource is None:  # in another system call, or in none
                 state = os.pread(stat, 512, 0).rpartition(b") ")[2][:1]
         except (OSError, ValueError):
             return "wait"

@@ -18,7 +18,7 @@ class Spread:
         self._buckets: dict[int, list[float]] = {}  # count and sum
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Adds a time."""
         self.count += 1
         self.sum += seconds
         self.most = max(self.most, seconds)
@@ -37,7 +37,7 @@ class Spread:
 
     @classmethod
     def of(cls, *facts: Mapping[str, Any]) -> Spread:
-        """Several, together."""
+        """One spread of several together."""
         spread = cls()
         for each in facts:
             spread.count += each["count"]
@@ -51,11 +51,11 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """0 where there were none."""
+        """The mean in seconds; 0 where there were none."""
         return self.sum / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> float:
-        """The mean of the bucket in which it lies; 0 where there were none."""
+        """The mean of the bucket in which the quantile lies; 0 where there were none."""
         left = share * self.count
         for _, (count, total) in sorted(self._buckets.items()):
             left -= count

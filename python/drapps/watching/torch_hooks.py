@@ -96,7 +96,7 @@ def tells_stats(loader: Any, steps: LoaderSteps) -> None:
 
 
 def hook_loader(module: Any) -> bool:
-    """Of ``torch.utils.data.dataloader``."""
+    """Hooks the iterators of ``torch.utils.data.dataloader``."""
     names = {"_drapps_made": _iterator_begins, **_ITERATORS}
     base = module._BaseDataLoaderIter
     return instrument(base.__init__, _first("_drapps_made"), names) and instrument(
@@ -117,7 +117,7 @@ def _first(name: str) -> Callable[[ast.FunctionDef], None]:
 
 
 def hook_own_iterator(module: Any) -> bool:
-    """Of the iterators of this package, whose ``__next__`` is not torch's."""
+    """Hooks the iterators of this package, whose ``__next__`` is not torch's."""
     methods = [
         vars(value)["_next_data"]
         for value in list(vars(module).values())
@@ -166,7 +166,7 @@ def _pass_batch(_: None, value: Any) -> Any:
 
 
 def hook_fetch(module: Any) -> bool:
-    """Of ``torch.utils.data._utils.fetch``: each sample, and how they become a batch."""
+    """Hooks ``torch.utils.data._utils.fetch``: each sample, and how they become a batch."""
     names = {
         "_drapps_begins": _fetch_begins,
         "_drapps_ends": _fetch_ends,
@@ -224,7 +224,7 @@ def _joined(_job: Any) -> None:
 
 
 def hook_own_job(module: Any) -> bool:
-    """Of ``drapps.torch.map_job``, whose processes make samples one by one."""
+    """Hooks ``drapps.torch.map_job``, whose processes make samples one by one."""
     names = {"_drapps_begins": _sample_begins, "_drapps_ends": _sample_ends}
     names |= {"_drapps_joins": _joins, "_drapps_joined": _joined}
     job = module.MapJob
@@ -248,6 +248,6 @@ def _save_ends(*_: Any) -> None:
 
 
 def hook_save(module: Any) -> bool:
-    """Of ``torch.serialization``: checkpoints take place apart from steps."""
+    """Hooks ``torch.serialization``: checkpoints take place apart from steps."""
     names = {"_drapps_begins": _save_begins, "_drapps_ends": _save_ends}
     return instrument(module.save, around("_drapps_begins", "_drapps_ends"), names)

@@ -13,7 +13,7 @@ _EVEN = 0.92
 
 
 def verdict_of(ranks: Sequence[RankAccount]) -> Verdict:
-    """Of all ranks: the one that waits most is judged, and no other is blamed for it."""
+    """The verdict on all ranks: that which waits most is judged, and no other is blamed for it."""
     if not ranks:
         sentence = "No loader was iterated, so nothing can be said."
         return Verdict(None, "nothing-seen", sentence)

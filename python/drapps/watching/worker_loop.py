@@ -15,7 +15,7 @@ from drapps.watching.ring import Ring
 class WatchedLoop:
     """Runs torch's ``_worker_loop``; it may be sent to a process that was not forked."""
 
-    # Makes it in a process that was not forked, of the names of the ring and of the folder.
+    # Makes a loop in a process that was not forked, of the names of the ring and of the folder.
     remake: ClassVar[tuple[Callable[[str, str], WatchedLoop], ...]] = ()
 
     def __init__(self, loop: Callable[..., None], ring: Path) -> None:
@@ -23,14 +23,14 @@ class WatchedLoop:
 
     @classmethod
     def around(cls, loop: Callable[..., None], ring: Path) -> WatchedLoop:
-        """Of torch's loop, or of one that is watched already for another iterator."""
+        """Watches torch's loop, or one that is watched already for another iterator."""
         return cls(loop._loop if isinstance(loop, cls) else loop, ring)
 
     def __reduce__(self) -> Any:
         return self.remake[0], (str(self._ring), str(HERE.folder))
 
     def __call__(self, *arguments: Any) -> None:
-        """Runs it to its end."""
+        """Runs the loop to its end."""
         names = list(inspect.signature(self._loop).parameters)
         given = list(arguments)
         try:

@@ -103,7 +103,7 @@ class Watched(Generic[T]):
 
 
 def _counts(iterator: Any) -> bool:
-    """Whether its own ``next`` is hooked."""
+    """Whether the iterator's own ``next`` is hooked."""
     import sys
 
     torch = sys.modules.get("torch.utils.data.dataloader")

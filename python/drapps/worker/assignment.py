@@ -56,7 +56,7 @@ class Assignment:
 
     @property
     def decided_bound(self) -> bool:
-        """Whether that is known to be so."""
+        """Whether workers are known to be bound."""
         return self.bound
 
     def place(self, numbers: list[int], workers: int) -> None:
@@ -73,10 +73,10 @@ class Assignment:
         return False
 
     def share(self, workers: Iterable[int]) -> None:
-        """These are hosted by other workers' processes from now on."""
+        """These `workers` are hosted by other workers' processes from now on."""
 
     def learn(self, worker: int, changed: Mapping[str, bool]) -> Assignment:
-        """What holds from now on, where this is what the process of `worker` says of its dataset.
+        """What holds from now on, where the process of `worker` says `changed` of its dataset.
 
         Args:
             worker: the virtual worker.
@@ -122,7 +122,7 @@ class Undecided(Assignment):
     repeats = True
 
     def __init__(self, stateless: Assignment, stateful: Assignment) -> None:
-        """One of these holds afterwards."""
+        """One of the two assignments holds afterwards."""
         super().__init__(stateless.knob)
         stateless.hosts = stateful.hosts = self.hosts
         self._stateless = stateless
@@ -151,7 +151,7 @@ class Undecided(Assignment):
         return worker in self._sharing
 
     def share(self, workers: Iterable[int]) -> None:
-        """These are hosted by other workers' processes from now on."""
+        """These `workers` are hosted by other workers' processes from now on."""
         self._sharing.update(workers)
 
     def _after(self, worker: int, keeps_state: bool) -> Assignment:

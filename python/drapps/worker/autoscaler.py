@@ -51,10 +51,10 @@ class Autoscaler:
         self._knob.control.set_scaling(fixed=True, migrates=False, most=self._most())
 
     def resume(self, processes: int) -> None:
-        """An earlier pass ended with so many."""
+        """An earlier pass ended with so many processes."""
 
     def step(self) -> None:
-        """Does what was decided since. For after each batch, and while one is awaited."""
+        """Does what was decided since the last step: after each batch, and while one is awaited."""
         self._pool.note_retired()
 
     def settle(self, sent: Iterable[SentCommand]) -> None:
@@ -68,7 +68,7 @@ class _ChangingAutoscaler(Autoscaler):
     """Acts where another number is wanted than before."""
 
     def step(self) -> None:
-        """Does what was decided since."""
+        """Does what was decided since the last step."""
         if self._clock() - self._looked > _PERIOD:
             self._looked = self._clock()
             self._tell()
@@ -120,7 +120,7 @@ class MigrationAutoscaler(_ChangingAutoscaler):
         self._knob.control.set_scaling(fixed=False, migrates=True, most=self.migrations.most)
 
     def resume(self, processes: int) -> None:
-        """An earlier pass ended with so many."""
+        """An earlier pass ended with so many processes."""
         self._knob.control.want(min(processes, self.migrations.most))
         self.step()
 

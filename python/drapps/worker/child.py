@@ -48,9 +48,9 @@ class Worker:
         self._job = job
         self._worker = worker
         self._broken: bytes | None = None  # the pickle of what the start of the job raised
-        self._lost: dict[int, bytes] = {}  # the same of virtual workers that could not join
+        self._lost: dict[int, bytes] = {}  # pickles of why virtual workers could not join
         self._pending: list[_Task] = []  # owned, and waiting for samples that others make
-        self._left_behind: list[int] = []  # owned, of virtual workers that have left
+        self._left_behind: list[int] = []  # owned tickets, of virtual workers that have left
         self._hosted = HostedWorkers(job, worker)
 
     def run(self, replay: tuple[tuple[MakeBatch | BeginPass, int], ...] = ()) -> None:
@@ -98,7 +98,7 @@ class Worker:
         job = self._hosted.turn_to(work.worker)
         shared = isinstance(command, MakeBatch) and command.shared
         if job is None or (shared and job.keeps_state):
-            # It is asked of another process, as soon as the parent knows.
+            # The batch is asked of another process, as soon as the parent knows.
             self._left_behind.append(work.ticket)
         elif isinstance(command, LeaveProcess):
             self._leave(work)

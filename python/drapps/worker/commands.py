@@ -36,7 +36,7 @@ class MakeBatch:
 
     @property
     def pieces(self) -> int:
-        """That it is made in."""
+        """The number of pieces that the batch is made in."""
         return -(-len(self.index) // self.grain) if self.grain else 0
 
 
@@ -57,7 +57,7 @@ class BeginPass:
 class LeaveProcess:
     """A virtual worker leaves its process.
 
-    The result is how, a pickle and buffers; where it stays, only why.
+    The result is how it leaves, a pickle and buffers; where it stays, only why.
     """
 
 

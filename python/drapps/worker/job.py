@@ -37,7 +37,7 @@ class Job(Protocol):
     """
 
     def in_thread(self, within: Callable[[], AbstractContextManager[None]]) -> Job:
-        """The same for one thread, where threads take the place of processes.
+        """This job for one thread, where threads take the place of processes.
 
         Args:
             within: gives what samples are made in.
@@ -71,7 +71,7 @@ class Job(Protocol):
         """The turn of another job begins: keeps what is global to the process."""
 
     def go_on(self) -> None:
-        """Its own turn begins."""
+        """The turn of this job begins."""
 
     def failure(self, error: Exception, worker: int, sample: str) -> Any:
         """What is sent in the place of a result; always pickles."""
@@ -80,7 +80,7 @@ class Job(Protocol):
         """How objects of the framework are reduced, for one pickle."""
 
     def packer(self) -> Reduce | None:
-        """The same for what a virtual worker takes to another process; refuses what is shared."""
+        """How what a virtual worker takes to another process is reduced; refuses what is shared."""
 
     def sender(self) -> Reduce | None:
         """How this job itself is reduced where a process is not forked."""

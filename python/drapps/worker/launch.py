@@ -144,7 +144,7 @@ class SentJob:
 
 
 class _ByReference(pickle.Pickler):
-    """As multiprocessing pickles, with large buffers apart."""
+    """Pickles as multiprocessing does, with large buffers apart."""
 
     def __init__(self, file: io.BytesIO, job: Job, keep: Any) -> None:
         super().__init__(file, protocol=5, buffer_callback=keep)

@@ -61,7 +61,7 @@ _mapped_here: WeakValueDictionary[int, SharedElements] = WeakValueDictionary()
 
 
 def elements_mapped_here() -> list[SharedElements]:
-    """Those of all the lists of this process."""
+    """The elements of all the lists of this process."""
     return list(_mapped_here.values())
 
 
@@ -154,7 +154,7 @@ class SharedList(MutableSequence[Any]):
     __copy__ = copy
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
-        """As of a list; from then on its elements are this process's own."""
+        """Sorts as a list does; from then on its elements are this process's own."""
         self._own = dict(enumerate(sorted(self, key=key, reverse=reverse)))
 
     def __eq__(self, other: object) -> bool:

@@ -35,7 +35,7 @@ class Migrations:
     """Gives processes back, and adds them.
 
     Attributes:
-        pool: whose.
+        pool: whose processes.
         hosts: the number of the process that hosts each virtual worker; changed here.
         knob: whose log says who went where, and how.
     """
@@ -55,7 +55,7 @@ class Migrations:
         return len(self.hosts)
 
     def aim(self, processes: int, why: str) -> None:
-        """So many are wanted."""
+        """So many processes are wanted."""
         self._target, self._why = processes, why
         self._go_on()
 

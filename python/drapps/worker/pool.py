@@ -154,7 +154,7 @@ class ProcessPool:
 
     @property
     def active(self) -> list[WorkerProcess]:
-        """Those that are not retired."""
+        """The processes that are not retired."""
         return [each for each in self.running.values() if not each.retired]
 
     def ahead(self, pieces: int, batch_bytes: int) -> int:
@@ -199,7 +199,7 @@ class ProcessPool:
         return {name: round(part, 4) for name, part in zip(names, parts, strict=True)}
 
     def check(self) -> list[Death]:
-        """Reaps the dead; one that ended badly, or those that stand still.
+        """Reaps the dead; gives one that ended badly, or those that stand still.
 
         Not two at once: what is pinned to the process number of one must not wait there for
         whoever takes the place of the other.

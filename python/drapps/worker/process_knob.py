@@ -57,7 +57,7 @@ class ProcessKnob:
         return cls(policy, processes)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProcessKnob:
-        """Another loader's: it begins with as many processes."""
+        """Another loader's knob: it begins with as many processes."""
         return ProcessKnob(self.policy, self.processes, self.frozen, dict(self.own_state))
 
     @property
@@ -74,12 +74,12 @@ class ProcessKnob:
         return (0 if self._control is None else self._control.processes) or self.given
 
     def freeze(self, frozen: bool) -> None:
-        """From now on nothing moves it, or something does again."""
+        """From now on nothing moves the knob, or something does again."""
         self.frozen = frozen
         self.control.freeze(frozen)
 
     def set_policy(self, policy: Policy | None) -> None:
-        """From now on this one decides.
+        """From now on `policy` decides.
 
         Raises:
             PipelineError: there is no such policy.
@@ -90,7 +90,7 @@ class ProcessKnob:
         self.policy = policy
 
     def record(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> Recording:
-        """Records every decision about it into a new file.
+        """Records every decision about the knob into a new file.
 
         Raises:
             PipelineError: it is recorded already, or there is a file of this name.
@@ -123,7 +123,7 @@ class ProcessKnob:
 
     @property
     def lasting_state(self) -> list[str]:
-        """Of what the dataset keeps, that which depends on how often it has changed."""
+        """What the dataset keeps that depends on how often it has changed."""
         return [path for path, lasting in self.own_state.items() if lasting]
 
     def remark(self, why: str, **more: Any) -> None:

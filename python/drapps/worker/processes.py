@@ -127,7 +127,7 @@ class WorkerProcesses:
         return sent
 
     def assign(self, assignment: Assignment, sent: Iterable[SentCommand]) -> None:
-        """From now on this is who makes what, also of what is under way.
+        """From now on `assignment` says who makes what, also of what is under way.
 
         Raises:
             WorkerStartError: a limit forbids a process that is needed.
@@ -171,7 +171,7 @@ class WorkerProcesses:
         self.first_batch = self.pool.first_batch(time.monotonic() - self._began)
 
     def shut_down(self, grace: float) -> None:
-        """Ends them all: by force where they have not ended in so many seconds."""
+        """Ends all processes: by force where they have not ended in so many seconds."""
         self.control.detach(self.board)
         self.pool.shut_down(grace)
         if self._acceleration is not None and self.pool.accelerated is not None:

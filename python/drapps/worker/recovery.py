@@ -124,7 +124,7 @@ class RestartOnDeath(Recovery):
     def __init__(self, pool: ProcessPool, assignment: Assignment) -> None:
         super().__init__(pool, assignment)
         self._knob = assignment.knob
-        # What each was asked for, with tickets and positions.
+        # What each virtual worker was asked for, with tickets and positions.
         self._history: dict[int, list[tuple[int, MakeBatch | BeginPass, int]]] = {}
         self._passes = 0  # that the processes have ended
         self._losses: Counter[tuple[int, int]] = Counter()
@@ -190,7 +190,7 @@ class RestartOnDeath(Recovery):
         )
 
     def _replace(self, death: Death, who: str) -> str:
-        """Starts another process; who makes what was lost."""
+        """Starts another process; says who makes what was lost."""
         try:
             self._pool.start(death.worker)
         except errors.WorkerStartError as error:

@@ -87,5 +87,5 @@ class ThreadContext:
 
     @staticmethod
     def get_start_method() -> str:
-        """As reports name it."""
+        """The start method as reports name it."""
         return "thread"

@@ -38,7 +38,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The pid of the process."""
         return int(self.process.pid)
 
     def is_stopped(self, beat: int, silence: float) -> bool:

@@ -3,7 +3,7 @@
 
 namespace drapps {
 
-/// Each modality knows its own kinds of them.
+/// Each modality knows its own kinds of attachments.
 class Attachment {
  public:
   virtual ~Attachment() = default;

@@ -6,7 +6,7 @@
 namespace drapps {
 namespace {
 
-constexpr const char* kOutOfMemory = "out of memory";  // short enough to take none
+constexpr const char* kOutOfMemory = "out of memory";  // short enough to take no memory
 
 Error out_of_memory() noexcept { return {.code = ErrorCode::kResourceExhausted, .message = kOutOfMemory}; }
 

@@ -8,8 +8,8 @@
 
 namespace drapps {
 
-/// Of the exception that is being handled: kResourceExhausted for a failed allocation, kInternal with its text for any
-/// other. Takes no memory for the former, whose message fits into the string itself.
+/// The error for the exception that is being handled: kResourceExhausted for a failed allocation, kInternal with its
+/// text for any other. Takes no memory for the former, whose message fits into the string itself.
 Error caught() noexcept;
 
 /// Has the error of a failed allocation say what to do about it, where there is memory for that again.

@@ -8,7 +8,7 @@
 
 namespace drapps {
 
-/// Of a finite number, or infinity.
+/// The bits of a finite number, or infinity, as a bfloat16.
 constexpr std::uint16_t to_bfloat16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
@@ -23,7 +23,7 @@ constexpr std::uint32_t rounded_off(std::uint32_t bits, std::uint32_t count) noe
   return (bits + (std::uint32_t{1} << (count - 1)) - 1 + ((bits >> count) & 1)) >> count;
 }
 
-/// Of any number; from 65520 on, infinity.
+/// The bits of any number as a float16; from 65520 on, those of infinity.
 constexpr std::uint16_t to_float16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000;

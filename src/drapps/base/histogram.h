@@ -25,7 +25,7 @@ struct HistogramCounts {
   /// Upper edge of the bucket in which the q-quantile lies, q in [0, 1]; 0 when empty.
   std::uint64_t quantile(double q) const noexcept;
   HistogramCounts& operator+=(const HistogramCounts& other) noexcept;
-  /// One more value, for who counts alone.
+  /// Counts one more value. One thread at a time.
   void record(std::uint64_t value) noexcept;
 };
 

@@ -42,8 +42,8 @@ inline constexpr KnobClock kSlowClock{.period_ns = 10'000'000'000};
 
 enum class KnobStep : std::uint8_t {
   kNotch,  // one place in the list
-  kStart,  // any number of them in the knob's first move, then one
-  kAny,    // always any number of them, and to any value between
+  kStart,  // any number of places in the knob's first move, then one
+  kAny,    // always any number of places, and to any value between
 };
 
 struct Knob {

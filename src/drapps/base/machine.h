@@ -20,7 +20,7 @@ struct MachineLimits {
   std::size_t memory_bytes = 0;     // min(MemTotal, cgroup limits)
   std::size_t available_bytes = 0;  // min(MemAvailable, what the cgroups have left); <= memory_bytes
   int local_ranks = 1;              // processes of the same job on this node
-  // What led there, for reports; not divided.
+  // What led to the limits above, for reports; not divided by `local_ranks`.
   int affinity_cpus = 1;                // the scheduler's mask and the cpusets, intersected
   double quota_cpus = 0;                // the smallest cgroup quota, 0 where there is none
   std::size_t cgroup_memory_bytes = 0;  // the smallest cgroup limit, 0 where there is none
@@ -31,7 +31,7 @@ struct MachineSource {
   std::string root;  // put before /proc/… and /sys/…
   /// Value of an environment variable, or nullptr.
   std::function<const char*(const char*)> environment{};
-  /// In the place of the scheduler's mask, where there is one.
+  /// The CPUs to take in the place of the scheduler's mask, where they are given.
   std::optional<std::set<int>> affinity{};
 };
 

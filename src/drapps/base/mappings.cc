@@ -14,7 +14,7 @@
 namespace drapps {
 namespace {
 
-constexpr std::uint64_t kFew = 16;  // that a call may need beside what it asks for
+constexpr std::uint64_t kFew = 16;  // mappings that a call may need beside what it asks for
 
 /// Calls `look` with all of a file, part by part.
 template <class Look>

@@ -15,8 +15,8 @@
 
 namespace drapps {
 
-/// Memory that is worth less than anybody's need: its holder releases it where a reserve() finds none left. The order
-/// in which they are asked.
+/// The order in which the holders of releasable memory are asked. Such memory is worth less than anybody's need: its
+/// holder releases it where a reserve() finds none left.
 enum class ReleaseOrder : std::uint8_t {
   kSpareBatches,  // batch memory between two passes, which is mapped anew at the cost of page faults
   kCache,         // what is kept of the records from pass to pass
@@ -46,8 +46,8 @@ class MemoryLedger {
 
   /// Takes `bytes` from what is left, or takes nothing and returns false.
   [[nodiscard]] bool try_reserve(std::size_t bytes) noexcept;
-  /// Likewise, but where too little is left, holders of releasable memory are asked first. Call it without a lock that
-  /// their release() takes.
+  /// Takes `bytes` as try_reserve() does, but where too little is left, holders of releasable memory are asked first.
+  /// Call it without a lock that their release() takes.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
   /// Releases what was taken.
   void release(std::size_t bytes) noexcept;
@@ -92,7 +92,7 @@ class MemoryLedger {
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::size_t> held_{0};
 
-  mutable std::mutex mutex_;  // guards all below; of the whole
+  mutable std::mutex mutex_;  // guards all below; that of the whole is used
   std::vector<ReleasePlace> releasable_;
 };
 

@@ -28,7 +28,7 @@ constexpr std::array<std::uint32_t, kMersenneWords> mersenne_state(std::uint64_t
   return words;
 }
 
-/// Makes of the words that were given those that follow. Words may be held in more than 32 bits.
+/// Replaces the words of a state by those that follow them. Words may be held in more than 32 bits.
 template <class Word>
 constexpr void mersenne_twist(std::array<Word, kMersenneWords>& words) noexcept {
   constexpr std::size_t kApart = 397;

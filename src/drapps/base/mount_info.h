@@ -16,11 +16,11 @@ struct MountEntry {
   std::string number;      // of the device, "major:minor"; major 0 where it is none of its own
 };
 
-/// In the order of the text. What no mount is written as is left out.
+/// The mounts, in the order of the text. A line that describes no mount is left out.
 std::vector<MountEntry> parse_mount_info(std::string_view text);
 
-/// That on which `path` lies: the longest mount point that leads to it, and of several at one point the last, which
-/// hides the others. Null where there is none.
+/// The mount on which `path` lies: the longest mount point that leads to it, and of several at one point the last,
+/// which hides the others. Null where there is none.
 /// @param path  absolute, without symbolic links, "." and "..".
 const MountEntry* mount_of(const std::vector<MountEntry>& mounts, std::string_view path) noexcept;
 

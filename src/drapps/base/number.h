@@ -33,7 +33,7 @@ struct NumberInfo {
   std::string_view meaning;  // for people; may be empty
 };
 
-/// A member of a struct that lists such in numbers(), in a fixed order.
+/// A member of a struct that lists its numbers in numbers(), in a fixed order.
 template <class Struct, class Value>
 struct ListedNumber {
   Value Struct::* at;

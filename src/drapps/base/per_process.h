@@ -12,7 +12,7 @@
 
 namespace drapps {
 
-/// Used by one thread of a child until that one has set its own.
+/// In a child, one thread alone uses it until that thread has set the child's own T.
 template <class T>
 class PerProcess {
  public:
@@ -23,9 +23,9 @@ class PerProcess {
     if (get() == nullptr) static_cast<void>(value_.release());
   }
 
-  /// This process's; null where it has set none.
+  /// This process's T; null where it has set none.
   T* get() const noexcept { return maker_ == getpid() ? value_.get() : nullptr; }
-  /// For this process, which has none yet.
+  /// Sets the T of this process, which has none yet.
   T& set(std::unique_ptr<T> value) noexcept {
     assert(get() == nullptr);
     static_cast<void>(value_.release());

@@ -33,10 +33,11 @@ struct Coordinate {
   std::uint64_t position = 0;  // in the epoch's global order
 };
 
-/// Reserved ordinals, above those of a user's ops (1, 2, … in the order of the description).
+/// Reserved ordinals, above those of a user's ops (1, 2, … in the order of the description). kOrdinalOrder of
+/// source/permutation.h has the value of kOrdinalSample: the keys of an order are drawn at the first few positions.
 inline constexpr std::uint16_t kOrdinalReplace = 0xFFFF;  // which sample replaces a bad one
 inline constexpr std::uint16_t kOrdinalSample = 0xFFFE;   // the global random states that Python code sees in a sample
-inline constexpr std::uint16_t kOrdinalBatch = 0xFFFD;    // … and while its batch is collated
+inline constexpr std::uint16_t kOrdinalBatch = 0xFFFD;    // the global random states while a batch is collated
 
 /// The numbers that one op draws at one coordinate, in order. Cheap to make and to copy.
 class Draws {

@@ -12,7 +12,7 @@ namespace drapps {
 std::uint64_t process_start_time(std::int32_t pid);
 
 struct ProcessName {
-  /// Of the start time so many bits count: a clock of 100 ticks a second passes them in five years.
+  /// How many bits of the start time count: a clock of 100 ticks a second passes them in five years.
   static constexpr int kStartBits = 34;
   static constexpr std::uint64_t kStartMask = (std::uint64_t{1} << kStartBits) - 1;
 

@@ -15,7 +15,7 @@ class Registry {
     const Entry* next = nullptr;
   };
 
-  /// @param first  of those known from the start; they outlive the registry.
+  /// @param first  the first of the entries known from the start; they outlive the registry.
   constexpr explicit Registry(const Entry& first) noexcept : first_(&first) {}
 
   /// A name that is known already keeps what it has.
@@ -26,14 +26,14 @@ class Registry {
     }
   }
 
-  /// Null where nothing has the name.
+  /// What has the name; null where nothing has it.
   const T* find(std::string_view name) const noexcept {
     const Entry* entry = first();
     while (entry != nullptr && entry->value.name != name) entry = entry->next;
     return entry == nullptr ? nullptr : &entry->value;
   }
 
-  /// The latest one; the others follow.
+  /// The entry that was added last; the others follow.
   const Entry* first() const noexcept { return first_.load(std::memory_order_acquire); }
 
  private:

@@ -24,7 +24,7 @@ std::vector<std::string_view> split_text(std::string_view text, char separator);
 /// What follows "key:" or "key " at the start of a line.
 std::optional<std::string_view> text_field(std::string_view text, std::string_view key) noexcept;
 
-/// The number that follows a key so.
+/// The number that follows "key:" or "key " at the start of a line.
 std::optional<std::uint64_t> number_field(std::string_view text, std::string_view key) noexcept;
 
 /// The CPUs of a list such as "0-3,8".

@@ -16,7 +16,7 @@ struct TorchState {
   std::uint64_t initial_seed;
   std::int32_t left;  // words that are to come, and one more
   std::int32_t seeded;
-  std::uint64_t next;  // of the words
+  std::uint64_t next;  // place of the next word in `words`
   std::array<std::uint64_t, kMersenneWords> words;
   std::array<double, 3> normal;
   std::int64_t normal_is_valid;
@@ -29,7 +29,7 @@ struct TorchState {
 };
 static_assert(sizeof(TorchState) == 5056);
 
-/// Draws from a state that is usable, which goes on and outlives it.
+/// Draws numbers from a usable state, which moves on with each and outlives this object.
 class TorchNumbers {
  public:
   /// @param fused a product and its sum are rounded once, as where torch is compiled with such an instruction

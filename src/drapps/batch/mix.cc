@@ -35,7 +35,7 @@ void join_rows(const MixedRows& rows, std::size_t offset, std::size_t bytes, Joi
   }
 }
 
-/// Of floats of 16 bits, which `widen` and `narrow` turn to float32 and back.
+/// Blends rows of 16-bit floats, which `widen` and `narrow` turn to float32 and back.
 template <auto widen, auto narrow>
 void blend_halves(const MixedRows& rows, float own_share, float before_share) noexcept {
   join_rows(rows, 0, rows.row_bytes, [=](std::byte* own, const std::byte* before, std::size_t bytes) {

@@ -28,8 +28,8 @@ class PictureWriter {
   /// Fills `row`, bytes() long, best aligned to 64. kInvalidArgument for a picture of other size or channels.
   Status write(const Picture& picture, std::byte* row) const;
 
-  /// The same for a picture that nothing was done to, its pixels one after another in a single line per plane. It must
-  /// have as many as the row.
+  /// Fills `row` from a picture that nothing was done to, its pixels one after another in a single line per plane. The
+  /// line must have as many pixels as the row.
   void write_pixels(ConstImageView line, std::byte* row) const noexcept { normalizer_.store(row, line, row_); }
 
   /// What each byte becomes: [channels()][256] elements of the dtype, which are all that write() has in a row.

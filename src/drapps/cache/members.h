@@ -15,7 +15,7 @@ class Members {
 
   /// Whether there is a number that no entry has.
   bool has_unused() const noexcept;
-  /// The number of one more. Without an unused one, several have the last.
+  /// The number of one more member. Without an unused number, several members have the last.
   std::uint16_t join() noexcept;
   void leave(std::uint16_t number) noexcept;
   bool here(std::uint16_t number) const noexcept { return (word(number) & kHere) != 0; }
@@ -24,7 +24,7 @@ class Members {
   void add(std::uint16_t number, std::size_t bytes) noexcept;
   void remove(std::uint16_t number, std::size_t bytes) noexcept;
 
-  /// Of the entries of members that have left.
+  /// Bytes of the entries of members that have left.
   std::size_t left_bytes() const noexcept;
 
  private:

@@ -39,13 +39,13 @@ RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const
 
 RecordCache::~RecordCache() { tier_.leave(member_); }
 
-/// Of a part as the bytes of its file.
+/// The identity of a part as the bytes of its file.
 RecordIdentity RecordCache::plain(std::uint64_t index, RecordPart part, const Location& at) const noexcept {
   if (fetched(at)) return source_->identity(index, part);
   return {mixed(number_ ^ mixed(index)), mixed(index ^ mixed(number_ + part))};
 }
 
-/// Of the same part in another form.
+/// The identity of a part in another form, made of that of the part as bytes.
 RecordIdentity RecordCache::in_form(const RecordIdentity& plain, RecordPart part, FormId form) const noexcept {
   if (form == FormId::kBytes) return plain;
   const RecordIdentity& made_with = forms_[part].made_with;

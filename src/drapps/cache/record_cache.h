@@ -84,7 +84,7 @@ class RecordCache final : public Keeper {
   std::atomic<std::uint32_t> passes_{0};
   std::atomic<std::uint64_t> hits_{0};
   std::atomic<std::uint32_t> refused_{0};     // entries in a row that found no room
-  std::atomic<std::size_t> room_in_vain_{0};  // that many of them have found too small
+  std::atomic<std::size_t> room_in_vain_{0};  // bytes of room that many entries in a row found too small
   std::array<std::atomic<std::uint64_t>, kForms> encode_ns_{};
 };
 

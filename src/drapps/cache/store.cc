@@ -109,7 +109,7 @@ View Store::get(const Key& key) noexcept {
   return {*this, reinterpret_cast<std::uint64_t>(word), entry.form(), {entry.content(), entry.bytes()}};
 }
 
-/// The entry is the member's where its own has left. Requires a view of it.
+/// Makes an entry the member's where its own member has left. Requires a view of the entry.
 void Store::adopt(StoreEntry& entry, std::uint16_t member) noexcept {
   const std::uint16_t before = entry.member();
   if (before == member || members_.here(before) || !members_.here(member)) return;
@@ -233,13 +233,13 @@ void Store::for_each(const Visit& visit) noexcept {
   }
 }
 
-/// 0 for those of members that have left, then by their worth.
+/// The class of an entry, the lowest of which go first: 0 where its member has left, else by its worth.
 std::size_t Store::class_of(const StoreEntry& entry) const noexcept {
   return members_.here(entry.member()) ? 1 + entry.worth() : 0;
 }
 
-/// Drops those of members that have left, then those that save the least time per byte. How many bytes are to go, those
-/// with a view among them.
+/// Drops entries of members that have left, then those that save the least time per byte. Gives how many bytes are to
+/// go, those of entries with a view among them.
 std::size_t Store::drop_least(std::size_t bytes) noexcept {
   std::array<std::size_t, 65> by_class{};
   for_each([&](Word&, const StoreEntry& entry) { by_class[class_of(entry)] += entry.size(); });
@@ -313,7 +313,7 @@ void Store::leave(const Member& member) noexcept {
   set_budget(budgets_.empty() ? 0 : *budgets_.rbegin());
 }
 
-/// Makes `wanted` places, or more than there are of them; none where there is no memory for it.
+/// Adds a segment, so that there are `wanted` places or more; none where there are as many, or no memory for it.
 bool Store::add_segment(std::uint64_t wanted) noexcept {
   const std::size_t count = segment_count_.load(std::memory_order_relaxed);
   if (wanted <= places_ || count == kSegments) return false;

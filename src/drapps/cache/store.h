@@ -63,7 +63,7 @@ class Store final : public Tier, public Releasable {
   /// Another budget, until somebody joins or leaves. Where it is passed, entries go at once, of members that have
   /// left first, then those that save the least time per byte; those with a view go with the last of them.
   void set_budget(std::size_t bytes) noexcept;
-  /// Drops so many bytes likewise, or all there are.
+  /// Drops entries of so many bytes, or all there are, in the order of set_budget().
   std::size_t release(std::size_t bytes) noexcept override;
   std::size_t budget() const noexcept { return own_.limit(); }
   std::size_t bytes() const noexcept { return own_.used(); }

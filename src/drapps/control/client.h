@@ -23,9 +23,11 @@ namespace drapps {
 /// are.
 ///
 /// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores. `meters`,
-/// which outlive them too, are read for each decision, and once before the first of a pass, so that rates are of it.
+/// which outlive them too, are read for each decision, and once before the first one of a pass, so that its rates are
+/// of that pass alone.
 ///
-/// Where the config of the policy says so it goes on learning (live_learner.h), and begins with what was kept of that.
+/// Where the config of the policy says so, the policy goes on learning (live_learner.h), and begins with the weights
+/// that were kept last.
 ///
 /// A client owns a share of its plant. The last share may be dropped by the control thread, so a plant must not wait
 /// for anything in its destructor.
@@ -57,7 +59,7 @@ class Client {
 
   /// Every decision from here on is recorded, and all that it depends on, until the writer has ended. Waits for a tick
   /// that is under way.
-  /// @param samples  gives those since it was asked last; it is at each decision.
+  /// @param samples  gives the samples since it was asked last; it is asked at each decision.
   void record(std::shared_ptr<trace::TraceWriter> writer, std::function<trace::SampleBatch()> samples = {});
 
   const DecisionLog& log() const noexcept { return log_; }
@@ -94,13 +96,13 @@ class Client {
   std::shared_ptr<LiveLearner> learner_;  // null where the policy does not go on learning
   std::function<trace::SampleBatch()> samples_;
   Decider decider_;
-  std::uint64_t seen_ns_ = 0;  // when it was looked at the plant last
+  std::uint64_t seen_ns_ = 0;  // when the plant was looked at last
   std::uint64_t decided_ns_ = 0;
   std::uint64_t decided_batches_ = 0;
   std::uint64_t decided_samples_ = 0;
   bool frozen_ = false;
   bool stopped_ = false;
-  bool ended_ = false;  // from outside, and stopped with that
+  bool ended_ = false;  // by stop(), which also sets stopped_
 };
 
 }  // namespace drapps

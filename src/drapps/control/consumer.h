@@ -16,7 +16,7 @@
 
 namespace drapps {
 
-/// Of all passes of a loader; they may overlap. Every member may be called from any thread.
+/// The consumer's times in all passes of a loader, which may overlap. Every member may be called from any thread.
 class ConsumerTimes {
  public:
   struct Counts {
@@ -24,11 +24,11 @@ class ConsumerTimes {
     std::uint64_t samples = 0;     // that the batches of all counted steps were to have
     HistogramCounts step;          // ns from one asking to the next of its pass
     HistogramCounts stall;         // ns from asking to giving, without what helped; the sum counts waits that go on
-    std::uint64_t helped_ns = 0;   // that the consumer worked at batches itself, between the two
+    std::uint64_t helped_ns = 0;   // that the consumer worked at batches itself, between asking and giving
     std::uint64_t between_ns = 0;  // in which no pass was under way, from the first one's end on
   };
   Counts counts(std::uint64_t now_ns) const;
-  /// For observations, of which one follows the other.
+  /// The next observation: its quantiles are of the time since the one before.
   ConsumerObservation observe(std::uint64_t now_ns);
   /// The sum of stalls alone.
   std::uint64_t stall_ns(std::uint64_t now_ns) const;
@@ -41,18 +41,18 @@ class ConsumerTimes {
   mutable std::mutex mutex_;  // guards all below
   Counts counts_;
   std::uint64_t waiting_ = 0;       // clocks that were asked and have not given
-  std::uint64_t asked_sum_ns_ = 0;  // of when they were asked, modulo 2^64
+  std::uint64_t asked_sum_ns_ = 0;  // of the times when these clocks were asked, modulo 2^64
   std::uint64_t under_way_ = 0;     // clocks that have been asked and have not ended
-  std::uint64_t ended_ns_ = 0;      // when the last of these ended; 0: it has not
+  std::uint64_t ended_ns_ = 0;      // when the last clock under way ended; 0: one is under way, or none ever was
   mutable std::uint64_t shown_ns_ = 0;
   HistogramCounts step_before_, stall_before_;  // at the observation before
 };
 
-/// Of one pass. One thread at a time. Times are of CLOCK_MONOTONIC.
+/// What the consumer does in one pass. For one thread at a time. Times are of CLOCK_MONOTONIC.
 class ConsumerClock {
  public:
   explicit ConsumerClock(std::shared_ptr<ConsumerTimes> times) noexcept : times_(std::move(times)) {}
-  /// In the process that made it.
+  /// Ends the pass, in the process that made the clock.
   ~ConsumerClock();
   ConsumerClock(const ConsumerClock&) = delete;
   ConsumerClock& operator=(const ConsumerClock&) = delete;
@@ -61,8 +61,8 @@ class ConsumerClock {
   void set_batch(std::uint64_t samples) noexcept { batch_ = samples; }
   /// A batch is asked for; once more before it was given says nothing new.
   void asks(std::uint64_t now_ns);
-  /// It is given, or its error. Without a call of asks() before, nothing.
-  /// @param helped_ns  of that time the consumer worked at it itself.
+  /// The batch is given, or its error. Does nothing without a call of asks() before.
+  /// @param helped_ns  how long since asks() the consumer worked at the batch itself.
   void gives(std::uint64_t now_ns, std::uint64_t helped_ns = 0);
   /// The pass is over; it may begin again.
   void ends(std::uint64_t now_ns);

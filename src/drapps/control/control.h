@@ -36,7 +36,7 @@ class Control {
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  /// Makes room for what this process has of it; nothing where it has it.
+  /// Makes this process's own state; does nothing where there is one.
   void enter();
   /// The plant of all passes in this process, which had none: a client decides about it, once the controller has it.
   void begin(std::shared_ptr<Plant> plant, SampleTap sampling = {});
@@ -71,7 +71,7 @@ class Control {
     Recording recording;
   };
 
-  /// Of this process's mutex, or of nothing where it has none.
+  /// A lock of this process's mutex, or of nothing where it has none.
   std::unique_lock<std::mutex> lock() const;
 
   PolicyConfig policy_;

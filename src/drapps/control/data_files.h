@@ -9,7 +9,7 @@
 
 namespace drapps {
 
-/// Of so many files at most: a sample of a fixed seed where there are more records.
+/// The most files of a source that are looked at: a sample of a fixed seed where there are more records.
 inline constexpr std::size_t kMostDataFiles = 1024;
 
 /// A copy, so that no meter keeps a source alive.

@@ -84,8 +84,8 @@ class DecisionLog {
   std::deque<LogEntry> entries_;
   std::uint32_t epoch_ = 0;
   std::deque<StepMark> marks_;     // of the last seconds
-  std::optional<StepMark> moved_;  // at the moves still to be measured after
-  std::optional<StepMark> after_;  // where measuring after them begins
+  std::optional<StepMark> moved_;  // at the moves whose steps afterwards are still to be measured
+  std::optional<StepMark> after_;  // where measuring after these moves begins
   std::uint64_t moved_ns_ = 0;
   std::uint64_t first_ns_ = 0;
   std::uint64_t decisions_ = 0;

@@ -46,7 +46,7 @@ Iterator::Iterator(Parts parts)
 void Iterator::begin(std::uint32_t epoch, const Limits& limits) {
   consumer_->set_batch(runner_->plan().spec.sampler.batch);
   client_->begin_epoch(epoch);
-  // Before what may fail: where it does, close() takes back both.
+  // Before attach(), which may fail: where it does, close() takes back both.
   Controller::of_process().add(client_);
   plant_->attach(*runner_, limits);
 }

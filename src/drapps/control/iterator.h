@@ -73,7 +73,7 @@ class Iterator {
   std::vector<Error> bad_samples() const;
   /// Pixels of the pictures in the batches taken so far of which Pillow warns, those that were not told of yet.
   std::vector<std::uint64_t> take_large_pictures();
-  /// What it counted, or null once closed.
+  /// The runner, for what it counted; null once closed.
   const Runner* runner() const noexcept { return runner_.get(); }
   /// ns that the consumer has waited for batches.
   std::uint64_t stall_ns() const noexcept { return consumer_ == nullptr ? 0 : consumer_->stall_ns(); }
@@ -91,7 +91,7 @@ class Iterator {
   std::uint64_t helped_ns_ = 0;  // by the consumer, since it asked for the batch that it waits for
   std::uint64_t position_;
   std::uint64_t left_;
-  std::vector<Error> bad_;  // of a closed pass, and so on
+  std::vector<Error> bad_;  // of a closed pass, as cursors_ are
   std::vector<StreamCursor> cursors_;
 };
 

@@ -7,9 +7,9 @@
 //    which DRAPPS's own reward asks for, is one that a twentieth of the latest steps exceed.
 // 3. It works in pieces of about a millisecond, one a tick, and never has had more than 1 % of a core since it began.
 // 4. New weights take the place of the policy's, which remembers what it did. Where the judge finds the policy no
-//    slower than the best settings known, with weights that a minute has passed with, they are kept. Where it throws
-//    the policy out, those that were kept last come back; where they were these, the given ones, and they are kept no
-//    longer.
+//    slower than the best settings known, with weights that have been in force for a minute, they are kept. Where it
+//    throws the policy out, the weights that were kept last come back; where those were in force themselves, the given
+//    ones come back, and those are kept no longer.
 //
 // Whatever goes wrong here, the policy goes on with the weights that it has.
 #pragma once
@@ -35,8 +35,8 @@ namespace drapps {
 
 struct LiveOptions {
   std::size_t steps = 128;                         // of an update
-  std::uint64_t proven_ns = 60'000'000'000;        // that weights must have passed before they are kept
-  double most_core = 0.01;                         // of its time
+  std::uint64_t proven_ns = 60'000'000'000;        // that weights must have been in force before they are kept
+  double most_core = 0.01;                         // share of a core that learning may take
   std::optional<rl::FineTuneOptions> fine_tune{};  // as the policy's name says where absent
 };
 
@@ -46,7 +46,7 @@ class LiveLearner {
   /// Reads what was kept. kInvalidArgument where the config has no weights that learn.
   static Result<std::shared_ptr<LiveLearner>> make(const PolicyConfig& config, const LiveOptions& options = {});
 
-  /// With which the policy is to begin: those that were kept last, or the given ones.
+  /// The weights with which the policy is to begin: those that were kept last, or the given ones.
   std::vector<std::byte> weights() const;
 
   /// A decision was made.
@@ -54,8 +54,8 @@ class LiveLearner {
   /// @param by      who has decided.
   void decided(const Observation& seen, const PolicyState& before, const Decision& decision, const Decider& by);
 
-  /// A piece of work, where it may have one by the plant's clock. Gives other weights that are to be the policy's from
-  /// here on; empty where it goes on as it is.
+  /// Does a piece of work, where the time by the plant's clock allows one. Gives other weights that are to be the
+  /// policy's from here on; empty where the policy goes on as it is.
   std::vector<std::byte> go_on(std::uint64_t now_ns);
 
   /// Keeps what is to be kept; waits for files. An error is told once, and in to_json(): learning goes on.
@@ -85,7 +85,7 @@ class LiveLearner {
   void begin_update();
   void end_update(const rl::FineTuned& tuned);
   void forget_steps();
-  /// That others come in the place of the weights.
+  /// Lets other weights take the place of those in force, as soon as nothing is probed.
   void renew(std::vector<std::byte> weights);
 
   const LiveOptions options_;

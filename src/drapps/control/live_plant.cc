@@ -152,7 +152,7 @@ Observation LivePlant::observe() {
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!lanes_[i]) continue;
     LaneCounts& before = lanes_before_[i];
-    // Of the lanes that the plan has beside those in use nothing comes.
+    // Nothing comes from lanes that the plan has and does not use now.
     const LaneCounts now = valid[i] || came(i) ? counts(i) : before;
     seen.lanes[i] = {.valid = valid[i],
                      .service_wall = spread(now.service_wall, before.service_wall),

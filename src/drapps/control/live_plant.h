@@ -36,22 +36,22 @@ class LivePlant final : public Plant {
   /// Keeps what the runner counted. Nothing is asked of it any more.
   void detach(const Runner& runner);
 
-  /// Those of the latest pass, with the workers that the machine gives now and the memory that others do not need.
+  /// The limits of the latest pass, with the workers that the machine gives now and the memory that others do not need.
   Limits limits() const override;
   PlantCounters counters() const override;
   Settings settings() const override;
   Observation observe() override;
   void apply(const Settings& settings) override;
 
-  /// Counts on from observation to observation: it takes nothing from what they see.
+  /// All that was counted so far. A call takes nothing from what observations see.
   PlantStats stats() const;
   /// The slowest samples so far, slowest first.
   std::vector<SampleTimes> slowest() const;
   /// From now on some of the samples that are made are kept for take_samples(), at most `room`; 0: none, as at first.
   void sample(std::size_t room);
-  /// Those since the last call, or since sample().
+  /// The samples that were kept since the last call, or since sample().
   SampleReservoir take_samples();
-  /// For the clocks of its passes.
+  /// The consumer's times, for the clocks of the plant's passes.
   const std::shared_ptr<ConsumerTimes>& consumer() const noexcept { return consumer_; }
 
  private:
@@ -73,7 +73,7 @@ class LivePlant final : public Plant {
   LaneSet fused_;      // the lanes of a fused plan
   LaneSet lanes_;      // all that the plan has, and fetch
   std::vector<Runner*> runners_;
-  // By runners that were detached.
+  // What runners that were detached had counted.
   std::uint64_t batches_ = 0;
   std::uint64_t samples_ = 0;
   std::uint64_t failed_samples_ = 0;

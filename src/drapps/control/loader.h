@@ -64,7 +64,7 @@ class Loader {
   nlohmann::json stats() const;
   /// The knobs as they stand now: those that the next pass begins with.
   Settings settings() const;
-  /// Those that it has.
+  /// The knobs that the loader has.
   KnobSet knobs() const noexcept;
   /// Moves the knobs of the passes that live, and of those to come, within the budgets.
   void apply(const Settings& settings);
@@ -86,7 +86,7 @@ class Loader {
     const std::shared_ptr<Engine::Limit> limit;  // shared with the passes
     LoaderCache cache;
     const std::shared_ptr<ArenaPlace> arena;         // the latest pass's batch memory, between it and the next
-    const std::shared_ptr<ArenaPlace> pinned_arena;  // likewise, of passes that a device finishes
+    const std::shared_ptr<ArenaPlace> pinned_arena;  // as `arena`, of passes that a device finishes
     std::mutex mutex;                                // guards all below, and settings_ in this process
     LoaderDevice device;                             // that decodes, and why none is used
     LoaderResidence residence;                       // where the arrays live
@@ -104,13 +104,13 @@ class Loader {
   Result<Sampler> sampler(const Pass& pass) const;
   Own& enter_process();
   Result<std::unique_ptr<Iterator>> begin(const Pass& pass);
-  /// Of this process's mutex, or of nothing where it has none.
+  /// A lock of this process's mutex, or of nothing where it has none.
   std::unique_lock<std::mutex> lock() const;
   /// The plant of this process, null before its first pass. This and the next two require the mutex.
   LivePlant* plant() const;
   Settings settings_now() const;
   Limits limits_now() const;
-  /// Those that a pass begins with.
+  /// The settings that a pass begins with.
   Settings first_settings(Own& own);
   Result<std::unique_ptr<Runner>> run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
                                       Engine& engine, std::shared_ptr<LateStage> late,

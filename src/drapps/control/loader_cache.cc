@@ -16,7 +16,8 @@ std::size_t default_budget(const Engine& engine, const Plan& plan) {
   return (engine.ram_budget() - std::min(engine.ram_budget(), batches)) / 2;
 }
 
-/// What else than its file shows in each part of the records as it is kept; bytes are bytes where plan parts differ.
+/// What else than its file shows in each part of the records as it is kept (see modality.h). Nothing, so that the part
+/// is kept as bytes, where several parts of the plan are of it, or none.
 std::vector<std::optional<std::string>> made_with(const Plan& plan, const Source& source, cache::FormId form) {
   std::vector<std::optional<std::string>> all(source.parts().size());
   for (std::size_t i = 0; i < all.size(); ++i) {

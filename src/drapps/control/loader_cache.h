@@ -27,11 +27,11 @@ struct CacheOptions {
 /// From the options "cache" ("auto", "off", bytes) and "form"; either may be null. kInvalidArgument says which are
 /// known.
 Result<CacheOptions> cache_options(const nlohmann::json& budget, const nlohmann::json& form);
-/// The reverse of both; null where they are as if not given.
+/// The options "cache" and "form" that give these; null where they are as if not given.
 nlohmann::json cache_to_json(const CacheOptions& options);
 nlohmann::json form_to_json(const CacheOptions& options);
 
-/// Of one loader, in one process.
+/// What one loader keeps, in one process.
 class LoaderCache {
  public:
   LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source, const CacheOptions& options);
@@ -49,7 +49,7 @@ class LoaderCache {
  private:
   cache::Store& store_;
   std::shared_ptr<cache::RecordCache> records_;
-  std::shared_ptr<const PartPlan> learner_;  // the part whose store that is
+  std::shared_ptr<const PartPlan> learner_;  // the part whose store learned_ is
   std::shared_ptr<LearnedStore> learned_;    // behind records_: it has a share of their budget
 };
 

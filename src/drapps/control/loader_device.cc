@@ -21,7 +21,7 @@ const LaneCounts& counts_of(const PlantStats& stats, LaneRole role, LaneDevice d
   return stats.lanes[lane_place(role, device)];
 }
 
-/// Seconds of an epoch of one sample, where so many sixteenths are decoded on the device.
+/// Seconds of an epoch of one sample, where `share` of all samples are decoded on the device.
 double epoch_seconds(const PlacementRates& rates, double share) noexcept {
   const double cpu = ((1 - share) * rates.whole + share * rates.rest) / rates.cores;
   return std::max(cpu, share * rates.device / kOfDevice);

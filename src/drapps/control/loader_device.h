@@ -43,7 +43,7 @@ struct PlacementRates {
 /// training step's. 0 where they gain less than 5 %: the device is left alone.
 std::int32_t best_share(const PlacementRates& rates) noexcept;
 
-/// For one process; all members but counts are called with the loader's lock, or by one thread.
+/// For one process; all members are called with the loader's lock, or by one thread.
 class LoaderDevice {
  public:
   static constexpr std::int32_t kTrial = 2;  // sixteenths
@@ -59,7 +59,7 @@ class LoaderDevice {
 
   /// The knobs that a loader begins with. Uses no device.
   static void start(Settings& settings, const PlacementChoice& choice) noexcept;
-  /// Those that the next pass begins with, by what passes before have measured; whether that moves them.
+  /// Sets the knobs that the next pass begins with, by what passes before have measured; false where it leaves them.
   bool place(Settings& settings, const PlantStats& stats);
 
   /// {"placement", "device", "decoded", "augmented", "returned", "launches", "at_once", "busy_s", "not_augmented": why

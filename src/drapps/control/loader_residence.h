@@ -15,17 +15,17 @@ namespace drapps {
 /// For one process; all members are called with the loader's lock.
 class LoaderResidence {
  public:
-  /// @param choice  nothing: they stay where they are.
+  /// @param choice  nothing: the arrays stay where they are.
   explicit LoaderResidence(std::optional<DeviceChoice> choice) : choice_(std::move(choice)) {}
 
-  /// Where they live, made by the first call; null where they stay, also because the device has no memory for them.
-  /// Other errors as Residence::make().
+  /// Where the arrays live, made by the first call; null where they stay, also because the device has no memory for
+  /// them. Other errors as Residence::make().
   Result<std::shared_ptr<Residence>> enter(const Plan& plan, const Source& source);
-  /// The device has no memory for their batches either: they stay where they are, from now on.
+  /// The device has no memory for the arrays' batches either: the arrays stay where they are, from now on.
   void leave(const Error& error);
-  /// Whether they live on the device.
+  /// Whether the arrays live on the device.
   bool lives() const noexcept { return residence_ != nullptr; }
-  /// Why they do not, or no more; once, else empty.
+  /// Why the arrays do not live on the device, or no more; once, else empty.
   std::string take_warning() { return std::exchange(warning_, {}); }
 
  private:

@@ -15,14 +15,14 @@ namespace drapps {
 /// For one process; all members are called with the loader's lock.
 class LoaderUpload {
  public:
-  /// What brings the batches of a pass there, made by the first one; null where none can.
+  /// What brings the batches of a pass to the device, made by the first pass; null where nothing can.
   std::shared_ptr<BatchUpload> enter(const std::string& device, const Plan& plan, const Source& source);
-  /// The device has no memory for them: passes to come make them on the host.
+  /// The device has no memory for the batches: passes to come make them on the host.
   void leave(const Error& error);
-  /// The latest pass has its batches there, or not.
+  /// The latest pass has its batches on the device, or not.
   void use(bool used) noexcept { used_ = used; }
   bool used() const noexcept { return used_; }
-  /// Why it has not, for want of memory; once, else empty.
+  /// Why batches are not on the device, for want of its memory; once, else empty.
   std::string take_warning() { return std::exchange(warning_, {}); }
 
   /// {"device", "copied": "bytes" or "finished", "why": what keeps it from bytes}; null before a pass has asked.

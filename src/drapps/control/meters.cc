@@ -20,7 +20,7 @@ json reading_json(const Reading& reading, const ReadingInfo& info, std::uint64_t
   return report;
 }
 
-/// Of one of several things, by the names of its meter without what stands before the first dot.
+/// Adds the readings of one GPU or interface, by the names of its meter without what stands before the first dot.
 template <class Readings>
 void add_readings(json& into, const Readings& readings, std::span<const ReadingInfo> infos) {
   const auto list = list_of(readings);

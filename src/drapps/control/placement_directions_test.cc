@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kPhotos = 16;
 
-/// Of a sample.
+/// What a sample takes.
 struct Spent {
   double device = 0;  // steps that are made there; of a simulated plant, ns of its kernels
   double cores = 0;   // ns of CPU time

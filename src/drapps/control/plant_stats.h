@@ -32,7 +32,7 @@ struct PlantStats {
   std::uint64_t failed_samples = 0;
   ConsumerTimes::Counts consumer;
   LaneSet valid;  // lanes that are in use now
-  LaneSet used;   // that ever were
+  LaneSet used;   // lanes that ever were in use
   std::array<LaneCounts, kLanes.size()> lanes;
   WorkerTimes workers;  // threads of this process, or worker processes
   StorageCounts storage;

@@ -37,11 +37,11 @@ class ProcessPlant final : public Plant {
   /// A pass begins, in so many processes that are still to be started.
   void attach(std::shared_ptr<Board> board, std::int32_t processes);
   void detach(const Board& board);
-  /// How their number may change, and to how many.
+  /// How the number of processes may change, and how many there may be at most.
   void set_scaling(ScalingMode scaling, std::int32_t most);
   /// The process in `number` was started.
   void joined(std::uint32_t number, std::int32_t pid);
-  /// It was retired, or has ended.
+  /// The process in `number` was retired, or has ended.
   void retired(std::uint32_t number);
   void left(std::uint32_t number);
   /// The consumer asks for a batch, and is given it. Of the time between the two it is a stall where it waits for
@@ -60,7 +60,7 @@ class ProcessPlant final : public Plant {
   void begin_pass();
   /// The setting: as many are wanted.
   std::int32_t processes() const;
-  /// The consumer sets it: to what it begins with, or to what could be started.
+  /// The consumer sets how many processes are wanted: what it begins with, or what could be started.
   void want(std::int32_t processes);
   /// Numbers of processes that were retired here since the last call.
   std::vector<std::uint32_t> take_retired();

@@ -25,7 +25,7 @@ class Recording {
   /// @param client  that decides; null: there is none yet.
   /// @param samples  asked at each decision for some of what was made since the one before; may be empty.
   Status begin(const std::string& path, std::string_view about, Client* client, Samples samples = {});
-  /// For a client that came later; nothing where nothing is recorded, which is false.
+  /// Records a client that came later too. False where nothing is recorded: then it does nothing.
   bool follow(Client& client, Samples samples = {});
   /// Writes what is left and closes the file; nothing where nothing is recorded. Waits for the file alone.
   /// @param client  in whose log an error is noted; may be null.

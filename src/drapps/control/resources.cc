@@ -19,7 +19,7 @@ struct Option {
   json (*write)(const Resources& resources);                            // null where it is left out
 };
 
-/// Of what has a value, or an error.
+/// Puts a result's value into a field, or gives its error.
 template <class T, class U>
 Status put(Result<T> value, U& into) {
   if (!value.ok()) return std::move(value).error();

@@ -31,18 +31,18 @@ struct Resources {
   std::optional<DeviceChoice> device;  // where arrays are to live
   PlacementChoice placement;           // where samples are decoded
 
-  /// Those that a loader has which runs with them.
+  /// The knobs of a loader that runs with these resources.
   KnobSet knobs() const noexcept;
 };
 
-/// Of a JSON object whose members may be absent, or null as if they were. kInvalidArgument names the one that makes no
-/// sense.
+/// Reads a JSON object whose members may be absent, or null as if they were. kInvalidArgument names the one that makes
+/// no sense.
 Result<Resources> parse_resources(std::string_view json);
 
-/// The reverse: what is as if it was not given is left out.
+/// The reverse of parse_resources(): what is as if it was not given is left out.
 nlohmann::json resources_to_json(const Resources& resources);
 
-/// The members that there are.
+/// The names of all members that parse_resources() knows.
 std::vector<std::string_view> resource_names();
 
 std::string_view name_of(WeightUse weights) noexcept;

@@ -26,7 +26,7 @@ class Shares {
 
   /// Whether `who` may try something.
   Turn turn(const void* who, std::uint64_t now_ns) const;
-  /// What its policy does about it.
+  /// What the policy of `who` does about its turn.
   void note(const void* who, Trying trying, std::uint64_t now_ns);
 
   void leave(const void* who) noexcept;

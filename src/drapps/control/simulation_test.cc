@@ -22,7 +22,7 @@
 namespace drapps::sim {
 namespace {
 
-/// Those that the library has, but for what needs weights; other tests of this program have registered more.
+/// The policies that the library has, but for what needs weights; other tests of this program have registered more.
 std::vector<std::string_view> shipped_policies() {
   std::vector<std::string_view> names = policy_names();
   std::erase_if(names, [](std::string_view name) {

@@ -48,7 +48,7 @@ struct PictureArray {
   std::uint64_t rows = 0;
 
   const std::uint8_t* row(std::uint64_t row) const noexcept { return data + static_cast<std::ptrdiff_t>(row) * stride; }
-  /// Behind the last byte of the memory that holds them all. Requires rows.
+  /// The address behind the last byte of the memory that holds all pictures. Requires rows.
   const std::uint8_t* end() const noexcept {
     const auto reach = [](std::ptrdiff_t step, std::int64_t count) {
       return std::max(step, std::ptrdiff_t{0}) * static_cast<std::ptrdiff_t>(count - 1);

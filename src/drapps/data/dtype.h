@@ -7,7 +7,7 @@
 
 namespace drapps {
 
-/// Arrays come in any; see holds_pictures().
+/// Arrays come in any of these types, pictures in those of holds_pictures().
 enum class Dtype : std::uint8_t {
   kUint8,
   kInt32,

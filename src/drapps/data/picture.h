@@ -22,7 +22,7 @@ struct Erasure {
   Rect rect;
   Fill fill = Fill::kConstant;
   std::array<float, 4> value{};  // per channel, in the units of the finished row; for kConstant
-  std::uint64_t key = 0;         // that the normal deviates are drawn with, for the other fills
+  std::uint64_t key = 0;         // that the normal deviates are drawn with, for fills but kConstant
 };
 
 /// Height and width of a whole picture.

@@ -58,8 +58,8 @@ class Decoder {
   Result<ImageView> decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
                            const DecodeOptions& options, ImageBuffer& out, const jpeg::IndexUse* memory = nullptr);
 
-  /// Whether these are the bytes of such a JPEG. Nothing for any other picture, whose verdict takes decoding, and for
-  /// what is no picture. kResourceExhausted where there is no memory.
+  /// The SoundJpeg that these bytes are. Nothing for any other picture, whose verdict takes decoding, and for what is
+  /// no picture. kResourceExhausted where there is no memory.
   Result<std::optional<SoundJpeg>> judge(std::span<const std::uint8_t> bytes);
 
   /// Frees all memory; the next picture takes it anew.

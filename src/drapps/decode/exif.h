@@ -13,7 +13,8 @@ std::uint32_t exif_orientation(std::span<const std::uint8_t> block) noexcept;
 /// The digit after `tiff:Orientation="` or `tiff:Orientation>` in an XMP packet; 0 where there is none.
 std::uint32_t xmp_orientation(std::span<const std::uint8_t> packet) noexcept;
 
-/// What decode() is to undo: EXIF has the word where it has the tag, XMP otherwise; anything but 2..8 means 1.
+/// The orientation that decode() is to undo: EXIF's where its tag is there and not 0, XMP's otherwise; anything but
+/// 2..8 means 1.
 constexpr std::uint8_t effective_orientation(std::uint32_t exif, std::uint32_t xmp) noexcept {
   const std::uint32_t value = exif != 0 ? exif : xmp;
   return value >= 1 && value <= 8 ? static_cast<std::uint8_t>(value) : std::uint8_t{1};

@@ -14,7 +14,7 @@ namespace drapps {
 /// kUnsupported for anything else; the message names what it looks like.
 Result<ImageFormat> sniff(std::span<const std::uint8_t> bytes);
 
-/// What a file is like that is no picture of those, such as "a GIF" or "text".
+/// What a file looks like that no decoder here reads, such as "a GIF" or "text".
 std::string_view looks_like(std::span<const std::uint8_t> bytes);
 
 }  // namespace drapps

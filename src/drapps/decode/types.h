@@ -36,7 +36,7 @@ enum class CmykMode : std::uint8_t { kPillow, kTensorflow };
 
 /// Pillow's MAX_IMAGE_PIXELS: of a larger picture it warns, as of a decompression bomb.
 inline constexpr std::int64_t kManyPixels = std::int64_t{1024} * 1024 * 1024 / 4 / 3;
-/// What Pillow refuses as such.
+/// The most pixels that Pillow reads: it refuses a larger picture as a decompression bomb.
 inline constexpr std::int64_t kMaxPixels = 2 * kManyPixels;
 
 struct DecodeOptions {

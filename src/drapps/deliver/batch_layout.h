@@ -29,7 +29,7 @@ struct Column {
   std::optional<std::uint32_t> axes = std::nullopt;
 };
 
-/// The first of so many extents as a column has axes.
+/// The extents of a column that varies: as many of the first ones as it has axes.
 using VaryingShape = std::array<std::int64_t, 2>;
 
 /// First bytes of every slot.
@@ -47,11 +47,12 @@ class BatchLayout {
 
   /// Adds a column and returns its place in columns().
   std::size_t add(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape);
-  /// The same of a column that varies, with at most two axes and at most as many elements as capacity() rows have.
+  /// Adds a column that varies, with at most two axes and at most as many elements as capacity() rows have, and returns
+  /// its place in columns().
   std::size_t add_varying(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape, std::uint32_t axes);
 
   const std::vector<Column>& columns() const noexcept { return columns_; }
-  /// The place of the column of that name; as many as there are where none has it.
+  /// The place of the column of that name; the number of columns where none has it.
   std::size_t find(std::string_view name) const noexcept;
   std::uint32_t capacity() const noexcept { return capacity_; }  // rows
   std::size_t bytes() const noexcept { return end_; }

@@ -62,7 +62,7 @@ struct DlView {
   std::byte* data;
   Dtype dtype;
   std::span<const std::int64_t> shape;
-  std::unique_ptr<device::Stream> user = {};  // on a device: whose uses end with the view
+  std::unique_ptr<device::Stream> user = {};  // on a device: the stream whose uses of the slot end with the view
 };
 
 /// In the form asked for. The caller owns what is returned and ends it by its deleter.

@@ -105,11 +105,12 @@ class HeldSlot {
   std::byte* data() const noexcept { return slot_->data(); }
   MemoryKind kind() const noexcept { return slot_->kind; }
 
-  /// Whether a device has made it, or is about to.
+  /// Whether a device has made what the slot holds, or is about to make it.
   bool of_device() const noexcept { return slot_->completion != nullptr; }
-  /// Waits on the host until it has. Errors are the device's.
+  /// Waits on the host until the device has made what the slot holds. Errors are the device's.
   Status wait_made() const;
-  /// A user's stream, by its handle (Device::foreign_stream); from now on it waits for that, where `waits`.
+  /// A user's stream, by its handle (Device::foreign_stream). Where `waits`, its work from now on begins when the
+  /// device has made what the slot holds.
   Result<std::unique_ptr<device::Stream>> hand_over(std::uintptr_t stream, bool waits = true) const;
   /// What was asked of the stream until now is the last use that it makes of the slot.
   void end_use(device::Stream& stream) const noexcept;
@@ -126,10 +127,10 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   /// @param slot_bytes capacity of each slot.
   /// @param ledger     outlives the arena and every batch.
   static Result<std::shared_ptr<SlotArena>> make(std::size_t slot_bytes, MemoryLedger& ledger);
-  /// Of slots of the host that are pinned for a device.
+  /// Makes an arena of slots of the host that are pinned for a device.
   static std::shared_ptr<SlotArena> make_pinned(std::shared_ptr<device::Device> device, std::size_t slot_bytes,
                                                 MemoryLedger& ledger);
-  /// Of slots on a device.
+  /// Makes an arena of slots on a device.
   static Result<std::shared_ptr<SlotArena>> make_on(std::shared_ptr<DeviceRoom> room, std::size_t slot_bytes);
   ~SlotArena();
   SlotArena(const SlotArena&) = delete;
@@ -150,7 +151,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void retire() noexcept;
   /// Bytes that trim() would release.
   std::size_t spare_bytes() const noexcept;
-  /// Bytes of the budget that it has: those, and of slots that are filling.
+  /// Bytes of the budget that it has: of the spare slots, and of those that are filling.
   std::size_t bytes() const noexcept;
 
  private:

@@ -5,7 +5,7 @@
 
 namespace drapps::device {
 
-/// So many bytes, and what is missing to the next place where a piece may begin: multiples of 64.
+/// `bytes`, rounded up to the next place where a piece may begin: a multiple of 64.
 constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
 }  // namespace drapps::device

@@ -58,7 +58,7 @@ bool vertical_first(const TrailStep& step) noexcept {
          kernel::runs_vertical_first(step.order, step.before, step.after);
 }
 
-/// Of a step that changes colours; nothing for one that moves pixels.
+/// The change that a step makes of colours; nothing for a step that moves pixels.
 std::optional<Change> change_of(TrailStep::Kind kind) noexcept {
   switch (kind) {
     case TrailStep::Kind::kBrightness: return Change::kBrightness;
@@ -72,7 +72,7 @@ std::optional<Change> change_of(TrailStep::Kind kind) noexcept {
 
 Extent most_of(Extent a, Extent b) noexcept { return {std::max(a.height, b.height), std::max(a.width, b.width)}; }
 
-/// Of a picture that is kept, in as many channels as there may be.
+/// Bytes of a picture that is kept, in as many channels as there may be.
 std::size_t kept_size(Extent extent) noexcept {
   return aligned(std::size_t{4} * static_cast<std::size_t>(extent.height) * static_cast<std::size_t>(extent.width));
 }
@@ -339,7 +339,7 @@ void AugmentList::put(std::byte* memory, std::byte* there, AugmentArguments& arg
 }
 
 Status AugmentList::launch(Stream& stream, const AugmentArguments& arguments) const {
-  // Work and means of these lie behind those of the last launch, which is that of all pictures.
+  // Work and means of pictures that are kept lie behind those of the last launch, which is that of all pictures.
   AugmentArguments part = arguments;
   part.work += last_.work.size();
   part.means += last_.bytes_of_means();

@@ -20,10 +20,10 @@ namespace drapps::device {
 /// Whether the kernels make of pictures what these ops make of them. kUnsupported names the op that they cannot do: a
 /// resize by floats.
 Status check_on_device(std::span<const Op> ops);
-/// Whether they may keep pictures for that between their launches: what a second resize reads, or one of changed
-/// colours.
+/// Whether the kernels may keep pictures between their launches for these ops: what a second resize reads, or a resize
+/// of changed colours.
 bool keeps_pictures(std::span<const Op> ops);
-/// The most bytes of the device that they keep of a picture of such a trail.
+/// The most bytes of the device's memory that the kernels keep of a picture of this trail.
 std::size_t kept_bytes(const Trail& trail) noexcept;
 
 /// What rows of a dtype hold.
@@ -33,7 +33,7 @@ constexpr Number number_of(Dtype dtype) noexcept {
   return dtype == Dtype::kFloat16 ? Number::kFloat16 : Number::kWhole;
 }
 
-/// Of rows that a writer describes: all but the pictures, the lists, the table and where the rows lie.
+/// The arguments for rows that a writer describes: all but the pictures, the lists, the table and where the rows lie.
 AugmentArguments arguments_of(const PictureWriter& writer) noexcept;
 
 /// Filled picture by picture, then copied to the device; reused from launch to launch. For one thread at a time.
@@ -51,10 +51,10 @@ class AugmentList {
   Status add(std::int64_t picture, const Trail& trail, Dtype dtype);
 
   std::size_t pictures() const noexcept { return last_.work.size(); }
-  /// Of the copy that put() makes.
+  /// Bytes of the copy that put() makes.
   std::size_t bytes() const noexcept;
-  /// Of the device's memory that launch() needs: those, and what kernels leave for those behind them, means and
-  /// pictures.
+  /// Bytes of the device's memory that launch() needs: those of the copy, and of what kernels leave for those behind
+  /// them, means and pictures.
   std::size_t device_bytes() const noexcept;
   /// Copies the list to `memory`, and points `arguments` to where it will lie on the device.
   /// @param memory  bytes() long; this and `there`, device_bytes() long, are aligned to 8.
@@ -80,7 +80,7 @@ class AugmentList {
 
     void clear() noexcept;
     std::size_t tiles() const noexcept;
-    /// Of the means, behind which the sums lie; and of both.
+    /// Bytes of the means, behind which the sums lie; and bytes of both.
     std::size_t mean_bytes() const noexcept;
     std::size_t bytes_of_means() const noexcept;
   };
@@ -106,8 +106,8 @@ class AugmentList {
   std::vector<PictureColor> colors_;
   std::vector<std::int32_t> plans_;
   PictureWork current_;         // of the picture that is added
-  std::int32_t contrasts_ = 0;  // of that
-  Extent contrasted_;           // likewise
+  std::int32_t contrasts_ = 0;  // of the same picture
+  Extent contrasted_;           // of the same picture
   std::size_t segment_ = 0;     // the first move that the next one may be joined to
   Planned planned_[2];          // the latest of each dimension: pictures of one size are mostly resized alike
   kernel::PackedAxis planner_;

@@ -60,7 +60,7 @@ class Event {
   virtual ~Event() = default;
   /// Whether all that stood before it when it was recorded last has ended; true where it never was.
   virtual Result<bool> done() = 0;
-  /// Waits for that, on the host.
+  /// Waits on the host until all that stood before it when it was recorded last has ended.
   virtual Status wait() = 0;
   /// ns of the device from an earlier place to this one. Both keep the time, and are done.
   virtual Result<std::uint64_t> since(Event& earlier) = 0;

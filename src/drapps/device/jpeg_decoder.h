@@ -4,8 +4,7 @@
 //   decoder->add(bytes, info, region, index);     // for each picture; what is not taken is the CPU's
 //   decoder->launch(*stream);
 //   stream->record(*event); event->wait();
-//   if (!decoder->right(i)) ...                   // the index was not of this picture, or the file is damaged: the
-//   CPU's
+//   if (!decoder->right(i)) ...                   // another picture's index, or a damaged file: the CPU's
 //
 // All memory is taken once, and bounds what may be under way.
 #pragma once
@@ -49,9 +48,9 @@ class JpegDecoder {
 
   /// Begins to decode what was added.
   Status launch(Stream& stream);
-  /// Of picture i; there when what was launched has ended, and until the next launch.
+  /// The pixels of picture i; there when what was launched has ended, and until the next launch.
   Pixels pixels(std::size_t i) const noexcept;
-  /// Whether those are its pixels. When what was launched has ended.
+  /// Whether pixels(i) are those of picture i; known when what was launched has ended.
   bool right(std::size_t i) const noexcept;
 
  private:

@@ -116,10 +116,10 @@ class JpegList {
                              const Rect& region);
   void add_runs(std::byte* memory, const Candidate& candidate);
 
-  /// Adds what both kinds have to `size`.
+  /// Adds to `size` what pictures of both kinds have, JPEGs and files in the coefficient form.
   void count(const Candidate& candidate, Size& size) const noexcept;
   bool has_room(const Size& size) const noexcept;
-  /// Where there is no room for a picture.
+  /// The answer where there is no room for a picture.
   JpegTaken without_room() const noexcept { return pictures_.empty() ? JpegTaken::kNotHere : JpegTaken::kFull; }
   void add_planes(const Candidate& candidate);
   void add_pixels(const Candidate& candidate);
@@ -129,7 +129,7 @@ class JpegList {
   jpeg::TableCache tables_;
   jpeg::CoefficientReader form_;
   jpeg::ScanIndex index_;               // of the picture at hand
-  std::vector<std::uint32_t> markers_;  // likewise
+  std::vector<std::uint32_t> markers_;  // of the picture at hand
 
   Size size_;
   std::vector<std::vector<std::uint8_t>> known_codes_;  // what codes_ are made of, behind a byte of their kind

@@ -21,7 +21,7 @@ std::size_t run_bytes(const jpeg::CoefficientReader::StoredBlocks& stored) noexc
   return (bytes + 7) / 8 * 8;
 }
 
-/// As JpegRun says.
+/// Writes the blocks of a run as JpegRun has them.
 void put_run(std::byte* out, const jpeg::CoefficientReader::StoredBlocks& stored) noexcept {
   const std::size_t n = stored.blocks;
   std::byte* const places = out + kMaskBytes * n;
@@ -69,7 +69,7 @@ Result<JpegTaken> JpegList::add_form(std::byte* memory, std::span<const std::uin
   return JpegTaken::kTaken;
 }
 
-/// Behind add_planes().
+/// Adds the runs of a picture whose planes add_planes() has added.
 void JpegList::add_runs(std::byte* memory, const Candidate& candidate) {
   const auto& [rows, columns] = std::pair(candidate.part.rows, candidate.part.columns);
   const auto down = static_cast<std::size_t>(candidate.frame.sampling.down);

@@ -67,7 +67,7 @@ Result<JpegTaken> JpegList::add_scan(std::byte* memory, std::span<const std::uin
   const jpeg::McuRange columns = candidate.part.columns;
   const auto group = static_cast<std::int32_t>(index_.shape.group);
   const std::int32_t groups = (columns.end - 1) / group - columns.begin / group + 1;
-  // With the one before, in each row: see add_segments().
+  // In each row, with the segment before its first one: see add_segments().
   size.segments += static_cast<std::size_t>(candidate.part.rows.size()) * (static_cast<std::size_t>(groups) + 1);
   if (!has_room(size)) return without_room();
 
@@ -112,7 +112,7 @@ Result<bool> JpegList::find_codes(const Frame& frame, JpegScan& scan) {
   return true;
 }
 
-/// -1 for one that is left to libjpeg.
+/// The number of a code in the list of codes; -1 for one that is left to libjpeg.
 Result<std::int32_t> JpegList::code_number(CodeClass kind, std::span<const std::uint8_t> code) {
   const auto same = [&](const std::vector<std::uint8_t>& known) {
     return known[0] == static_cast<std::uint8_t>(kind) &&

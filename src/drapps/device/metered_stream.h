@@ -48,7 +48,7 @@ struct DeviceNumbers {
 
 using DeviceCounts = DeviceNumbers<std::uint64_t>;
 
-/// The same, counted by any thread while others read it.
+/// DeviceNumbers that any thread counts while others read them.
 struct DeviceCounters : DeviceNumbers<std::atomic<std::uint64_t>> {
   DeviceCounts read() const noexcept {
     DeviceCounts now;
@@ -71,7 +71,7 @@ class MeteredStream final : public Stream {
   Status record(Event& event) override { return stream_->record(event); }
   Status wait(Event& event) override;
 
-  /// What comes next is asked for later: time until then is nobody's. Counts what has ended.
+  /// Ends the run that is under way: the time until more is asked for counts for no run. Counts what has ended.
   Status pause();
 
  private:

@@ -15,7 +15,7 @@
 namespace drapps::kernel {
 namespace {
 
-/// Pixels converted at a time where they need a stop on the way: few enough for the first-level cache.
+/// Pixels converted at a time where they pass through a buffer: few enough for the first-level cache.
 constexpr std::size_t kTilePixels = 512;
 
 /// Rows from this size on are written past the caches; of smaller ones a whole batch may still lie in them when it is
@@ -108,7 +108,7 @@ struct Float32 {
   }
 };
 
-/// Of 16 bits, as a member of the kernels makes them.
+/// A dtype of 16 bits, made by the member kTo of the kernels.
 template <auto kTo>
 struct Half {
   using Element = std::uint16_t;

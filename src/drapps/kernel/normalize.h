@@ -71,9 +71,9 @@ class Normalizer {
   /// The numbers themselves: 256 per channel, or once for all channels. kInvalidArgument for another count, or for
   /// numbers that are not finite.
   static Result<Normalizer> from_table(std::span<const float> values);
-  /// x scaled, for any number of channels up to 4.
+  /// Scales the bytes, and no more, for any number of channels up to 4.
   static Normalizer unit(Scaling scaling = Scaling::kDivide);
-  /// x itself, for any number of channels up to 4: the only one that makes integers.
+  /// Leaves the bytes as they are, for any number of channels up to 4: the only Normalizer that makes integers.
   static Normalizer raw();
 
   /// Whether pictures of that many channels can be written so; kInvalidArgument, saying why, otherwise.

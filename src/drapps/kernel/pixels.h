@@ -15,8 +15,8 @@ namespace drapps::kernel {
 /// @param memory  from the first pixel to the last readable byte, which may lie behind the picture.
 Result<ImageView> planes_of(const PixelLayout& layout, std::span<const std::uint8_t> memory, ImageBuffer& copy);
 
-/// The same with the rows of each plane joined to one: 1 x (height · width), for where only the order of the pixels
-/// matters.
+/// The picture of planes_of() with the rows of each plane joined to one: 1 x (height · width), for where only the order
+/// of the pixels matters.
 Result<ImageView> lines_of(const PixelLayout& layout, std::span<const std::uint8_t> memory, ImageBuffer& copy);
 
 }  // namespace drapps::kernel

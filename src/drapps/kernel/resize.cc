@@ -26,7 +26,7 @@ Status checked(ImageView out, ConstImageView in) {
                           "; both need at least one pixel and the same channels"};
 }
 
-/// Nothing is to be done along it.
+/// Whether nothing is to be done along a dimension.
 bool stays(const Span& span, std::int32_t out) noexcept {
   return out == span.whole && span.begin == 0 && span.end == static_cast<float>(span.whole);
 }

@@ -61,8 +61,8 @@ class Resizer {
   Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order,
                 Arithmetic arithmetic = Arithmetic::kPillow);
 
-  /// The same of a box of a picture, by Pillow's arithmetic: `in` has the pixels of box.read(), and out has the size
-  /// that the box was made for, as is the filter.
+  /// Fills `out` as resize() from all of a picture does, but from a box of one, by Pillow's arithmetic: `in` has the
+  /// pixels of box.read(), and out has the size that the box was made for, as is the filter.
   Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order, const ResizeBox& box);
 
   /// Frees all memory.

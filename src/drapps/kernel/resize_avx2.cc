@@ -29,7 +29,7 @@ struct ResizeVector256 {
   };
   /// Bytes of each lane, by the indices in it.
   static Vec pick(Vec bytes, Vec index) { return _mm256_shuffle_epi8(bytes, index); }
-  /// The first 8 bytes of each lane.
+  /// Stores the first 8 bytes of each lane.
   static void store_group(std::uint8_t* target, Vec bytes, std::int32_t count) {
     const __m128i ordered = _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
     if (count == 16) {
@@ -59,7 +59,7 @@ struct ResizeVector256 {
   static Vec add16(Vec a, Vec b) { return _mm256_add_epi16(a, b); }
   static Vec add32(Vec a, Vec b) { return _mm256_add_epi32(a, b); }
   static Vec dot(Vec a, Vec b) { return _mm256_madd_epi16(a, b); }
-  /// Bytes without a sign by bytes with one.
+  /// The products of bytes without a sign and bytes with one, added in pairs.
   static Vec dot_bytes(Vec a, Vec b) { return _mm256_maddubs_epi16(a, b); }
   static Vec dot_rounded(Vec a, Vec b) { return _mm256_mulhrs_epi16(a, b); }
   template <int kBits>
@@ -71,7 +71,7 @@ struct ResizeVector256 {
     return _mm256_srai_epi32(v, kBits);
   }
   static Vec shift_right32(Vec v, __m128i bits) { return _mm256_sra_epi32(v, bits); }
-  /// Without a sign.
+  /// Shifts words without a sign.
   template <int kBits>
   static Vec shift_right16(Vec v) {
     return _mm256_srli_epi16(v, kBits);
@@ -95,7 +95,7 @@ struct alignas(64) PlanHeader {
 };
 
 std::int32_t long_chunks(std::int32_t stride) { return (stride + 15) / 16; }
-/// 16 taps: digits a unless narrow, then b, as words.
+/// The bytes of 16 taps: digits a unless narrow, then b, as words.
 std::ptrdiff_t chunk_size(const Axis& axis) { return axis.narrow() ? 32 : 64; }
 
 bool has_long_taps(const Axis& axis) {

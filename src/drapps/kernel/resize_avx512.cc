@@ -37,7 +37,7 @@ struct ResizeVector512 {
     Vec at(const std::uint8_t* row) const { return _mm512_permutexvar_epi32(elements, _mm512_loadu_si512(row + base)); }
   };
   static Vec pick(Vec bytes, Vec index) { return _mm512_shuffle_epi8(bytes, index); }
-  /// The first 8 bytes of each lane: four outputs of either half.
+  /// Stores the first 8 bytes of each lane: four outputs of either half.
   static void store_group(std::uint8_t* target, Vec bytes, std::int32_t count) {
     const Vec by_half = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);
     const __m256i ordered = _mm512_castsi512_si256(_mm512_permutexvar_epi32(by_half, bytes));

@@ -32,7 +32,7 @@ struct alignas(64) PackedHeader {
 
 std::int32_t digits_of(const Axis& axis) { return axis.narrow() ? 2 : 3; }
 
-/// How sums begin and end.
+/// What sums begin with, and the bits that they are shifted by in the end.
 struct SumScale {
   __m512i half;  // rounds, in the first digit
   __m128i bits;
@@ -129,7 +129,7 @@ void pack_group(std::uint8_t* packed, const Axis& axis, std::int32_t x0) {
   }
 }
 
-/// Rows of the digit lists of the vertical pass, a multiple of a vector apart.
+/// The bytes from one digit list of the vertical pass to the next: a multiple of a vector.
 std::ptrdiff_t vertical_pitch(const Axis& axis) {
   return (static_cast<std::ptrdiff_t>(axis.out) * axis.stride + kVector - 1) / kVector * kVector;
 }
@@ -213,7 +213,7 @@ void block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8
   }
 }
 
-/// The same for any number of chunks.
+/// One group in a block of rows, for any number of chunks.
 template <int kDigits, bool kTwoWindows>
 void wide_block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
                 const SumScale& scale) {

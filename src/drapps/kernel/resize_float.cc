@@ -6,7 +6,7 @@
 namespace drapps::kernel {
 namespace {
 
-/// Step 1's numbers: the types are PyTorch's.
+/// The numbers of step 1 of resize_float.h: their types are PyTorch's.
 struct FloatGeometry {
   float scale, support, inverse;
   std::int32_t taps, padded;

@@ -20,7 +20,7 @@
 
 namespace drapps::kernel {
 
-/// One direction.
+/// One direction of a resize.
 struct FloatAxis {
   std::int32_t in = 0;
   std::int32_t out = 0;
@@ -50,7 +50,7 @@ class FloatResizer {
  public:
   FloatResizer(MemoryLedger& ledger, Level level) noexcept : buffer_(ledger), level_(level) {}
 
-  /// As Resizer::resize, whose pictures these are.
+  /// Does the work of Resizer::resize(), which has checked the pictures.
   Status resize(ImageView out, ConstImageView in);
   void reset() noexcept { buffer_.reset(); }
 

@@ -47,9 +47,10 @@ inline Digits split(const Axis& axis, __m128i weights) {
   return {_mm_srai_epi32(_mm_add_epi32(weights, _mm_set1_epi32(0x8000)), 16), _mm_and_si128(weights, lower)};
 }
 
-/// Of 16 bits in each element of 32: the first two as one element.
+/// `words` has 16 bits in each element of 32: joins those of the first two to one element.
 inline __m128i two(__m128i words) { return _mm_or_si128(words, _mm_slli_epi32(_mm_srli_si128(words, 4), 16)); }
-/// The first and the third as one element, the second and the fourth as the next.
+/// `words` has 16 bits in each element of 32: joins those of the first and the third to one element, and those of the
+/// second and the fourth to the next.
 inline __m128i two_by_two(__m128i words) { return _mm_or_si128(words, _mm_slli_epi32(_mm_srli_si128(words, 8), 16)); }
 
 inline __m128i four_weights(const Axis& axis, std::int32_t x, std::int32_t tap) {
@@ -157,7 +158,7 @@ struct LaneResize {
     }
   }
 
-  /// How sums end.
+  /// How sums of narrow weights are rounded and shifted.
   struct Scale {
     Vec half;  // for narrow weights
     __m128i bits;
@@ -257,7 +258,7 @@ struct LaneResize {
     }
   }
 
-  /// Without long taps.
+  /// The horizontal pass of a plan without long taps.
   static void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis,
                          const std::uint8_t* packed) {
     return axis.narrow() ? horizontal_of<true>(out, in, rows, axis, packed)

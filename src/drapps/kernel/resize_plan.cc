@@ -27,7 +27,7 @@ struct Bicubic {
   }
 };
 
-/// PyTorch's without antialiasing.
+/// PyTorch's bicubic filter without antialiasing.
 struct SharpBicubic {
   static constexpr double kA = -0.75;
   static double at(double x) noexcept {
@@ -58,7 +58,7 @@ AxisGeometry geometry(const Span& span, std::int32_t out, Filter filter) noexcep
   return filter == Filter::kBilinear ? geometry<Bilinear>(span, out) : geometry<Bicubic>(span, out);
 }
 
-/// The taps of the output whose middle is there.
+/// The taps of an output: the source pixels [low, high).
 struct Taps {
   std::int32_t low, high;
 };
@@ -72,7 +72,7 @@ Taps taps_at(double center, double support, std::int32_t whole) noexcept {
 /// tenth of its resize. Taps past an output's count are zeros, which change no sum.
 constexpr std::int32_t kSide = 8;
 
-/// What a plan is made in. The middle four are the plan itself.
+/// What a plan is made in; `axis`, `first`, `count` and `weights` are the plan itself.
 struct Draft {
   Span span;
   Axis axis;
@@ -120,7 +120,8 @@ template <class Kernel>
   for (std::int32_t k = 0; k < kSide; ++k) divisor[k] = sum[k] != 0.0 ? sum[k] : 1.0;
 }
 
-/// The division, and step 3, for the outputs from i0 on: rounded to `bits` of fraction, kept with kWeightBits.
+/// The division of the weights, and step 3 of resize_plan.h, for the outputs from i0 on: rounded to `bits` of fraction,
+/// kept with kWeightBits.
 [[gnu::always_inline]] inline void quantise(const Draft& draft, std::int32_t i0, const double* block,
                                             const Side& divisor, int bits) noexcept {
   const std::int32_t outputs = std::min(kSide, draft.axis.out - i0);
@@ -148,7 +149,7 @@ void fill_pillow(AxisGeometry g, const Draft& draft) noexcept {
   }
 }
 
-/// The bits of step 3'.
+/// The fraction bits of the weights, p in step 3' of resize_plan.h.
 int torch_bits(double largest) noexcept {
   constexpr std::int32_t kTooLarge = 1 << 15;
   int bits = 0;

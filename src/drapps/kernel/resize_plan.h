@@ -37,24 +37,24 @@ namespace drapps::kernel {
 
 enum class Filter : std::uint8_t { kBilinear, kBicubic };
 
-/// Whose weights: see above; of kTorchFloat, which is bilinear alone, resize_float.h.
+/// Whose weights a resize has: see the head of this file; for kTorchFloat, which is bilinear alone, resize_float.h.
 enum class Arithmetic : std::uint8_t { kPillow, kTorch, kTorchNoAntialias, kTorchFloat };
 
 inline constexpr int kWeightBits = 22;
 
 /// What of a line of pixels is resized, as Pillow's box says it, and which of its pixels are there to be read.
 struct Span {
-  float begin = 0;          // within the line, and
-  float end = 0;            // behind begin
+  float begin = 0;          // within the line
+  float end = 0;            // within the line, behind begin
   std::int32_t whole = 0;   // pixels of the line
-  std::int32_t first = 0;   // pixel that is there: the first
-  std::int32_t pixels = 0;  // how many are
+  std::int32_t first = 0;   // the first pixel that is there
+  std::int32_t pixels = 0;  // how many pixels are there
 
   static constexpr Span all(std::int32_t pixels) noexcept { return {0, static_cast<float>(pixels), pixels, 0, pixels}; }
   bool operator==(const Span&) const = default;
 };
 
-/// The same span with the pixels that an axis of Pillow's reads of it.
+/// `span` with the pixels that an axis of Pillow's reads of it.
 Span read_by(Span span, std::int32_t out, Filter filter) noexcept;
 
 /// What two signed digits of 8 bits can hold.
@@ -86,7 +86,7 @@ class PackedAxis {
   Status make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, ResizePass pass, Level level) {
     return make(Span::all(in), out, filter, arithmetic, pass, level);
   }
-  /// Of a part of a line, by Pillow's arithmetic; the pixels that are there are those of read_by, or more.
+  /// make() for a part of a line, by Pillow's arithmetic; the pixels that are there are those of read_by, or more.
   Status make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, ResizePass pass, Level level);
 
   const Axis& axis() const noexcept { return axis_; }

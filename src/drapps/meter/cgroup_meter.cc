@@ -12,7 +12,7 @@
 namespace drapps {
 namespace {
 
-constexpr std::size_t kMostGroups = 16;                     // from one of the process's up to the root
+constexpr std::size_t kMostGroups = 16;                     // groups from one of the process's up to the root
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;  // v1 has a number near 2^63 for none
 
 }  // namespace
@@ -51,7 +51,7 @@ struct CgroupMeter::MemoryGroup {
     std::optional<std::uint64_t> used, limit;
     Reading hits, kills;
   };
-  /// @param own  whether the process is in it, and not in one below.
+  /// @param own  whether the process is in this group, and not in one below.
   LimitReadings read(std::uint64_t now_ns, bool own) {
     LimitReadings seen;
     seen.limit = leading_number(limit.read(now_ns).value_or(""));

@@ -17,9 +17,9 @@ namespace drapps {
 /// own up to the root, that holds back most.
 struct CgroupReadings {
   Reading throttled;          // cores on which the group stood still because its quota was used up
-  Reading throttled_periods;  // share of the quota's periods in which that happened
+  Reading throttled_periods;  // share of the quota's periods in which the group stood still
   Reading memory_used;        // bytes, page cache included; of the group that has least left, else of the process's own
-  Reading memory_limit;       // bytes, of that group; invalid where none has a limit
+  Reading memory_limit;       // bytes, of the group of memory_used; invalid where none has a limit
   Reading memory_hits;        // times that a limit was reached, a second: pages had to be reclaimed before one was had
   Reading memory_kills;       // processes that were killed for lack of memory, a second
   Reading cpu_pressure;       // share of the time that a task of the process's own group stood still, v2 alone
@@ -55,7 +55,7 @@ class CgroupMeter {
 
   const std::string root_;
   SystemFile own_;             // which groups the process is in
-  std::string seen_{};         // its text at the look before
+  std::string seen_{};         // text of own_ at the look before
   std::vector<CpuGroup> cpu_;  // the process's own first
   std::vector<MemoryGroup> memory_;
   std::vector<PressureFile> pressure_{};  // of CPU, memory, I/O; or none

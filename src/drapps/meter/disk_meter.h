@@ -54,7 +54,7 @@ class DiskMeter {
   void set_data(std::span<const std::string> paths);
   DiskReadings read(std::uint64_t now_ns);
 
-  /// As of the last read(): whole disks, and what data lie on.
+  /// The devices as of the last read(): whole disks, and what data lie on.
   const std::vector<DeviceReadings>& devices() const noexcept { return devices_; }
 
  private:

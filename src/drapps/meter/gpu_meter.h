@@ -24,8 +24,8 @@ struct GpuReadings {
   Reading power;                  // W, as the driver has it: of this moment, or the mean of a second
   Reading energy_rate;            // W since the call before, from the counter of energy
   Reading throttled_by_power;     // 1 where clocks are held down by a limit of power, else 0
-  Reading throttled_by_heat;      // 1 where they are by heat
-  Reading throttled_by_hardware;  // 1 where the hardware has cut them, for one of these, to a half or less
+  Reading throttled_by_heat;      // 1 where clocks are held down by heat, else 0
+  Reading throttled_by_hardware;  // 1 where the hardware has cut clocks to a half or less, for power or heat
 };
 
 struct GpuLinkReadings {
@@ -33,14 +33,15 @@ struct GpuLinkReadings {
   Reading to_host;
 };
 
-/// Over the devices of which there is a valid reading.
+/// Mean and maximum over the devices of which there is a valid reading.
 template <class Readings>
 struct GpuSummary {
   Readings mean;  // of a 0 or 1: the share of devices
   Readings max;
 };
 
-/// Of the members of GpuReadings and GpuLinkReadings, and of their summaries: all of the mean, then all of the maximum.
+/// What describes the members of GpuReadings and GpuLinkReadings, and of their summaries: all of the mean, then all of
+/// the maximum.
 extern const std::span<const ReadingInfo> kGpuInfo;
 extern const std::span<const ReadingInfo> kGpuSummaryInfo;
 extern const std::span<const ReadingInfo> kGpuLinkInfo;

@@ -35,7 +35,7 @@ struct MachineReadings {
 
 inline constexpr std::size_t kMachineReadings = kReadings<MachineReadings>;
 
-/// In the order of the readings; made once.
+/// What describes each of the readings, in their order; made once.
 const std::array<ReadingInfo, kMachineReadings>& machine_info();
 
 /// The value of each of these readings is its place in the list: kPlaces.cpu.use_mean.

@@ -38,7 +38,7 @@ class NetworkMeter {
   explicit NetworkMeter(const std::string& root = "");
   NetworkReadings read(std::uint64_t now_ns);
 
-  /// As of the last read().
+  /// The interfaces as of the last read().
   const std::vector<InterfaceReadings>& interfaces() const noexcept { return interfaces_; }
 
  private:

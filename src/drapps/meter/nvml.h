@@ -69,7 +69,7 @@ class Nvml {
   NvmlResult memory(NvmlDevice device, NvmlMemory& memory) const;
   NvmlResult clock(NvmlDevice device, NvmlClock clock, unsigned& mhz) const;
   NvmlResult power(NvmlDevice device, unsigned& milliwatts) const;
-  /// Since the driver was loaded.
+  /// Energy that was used since the driver was loaded.
   NvmlResult energy(NvmlDevice device, std::uint64_t& millijoules) const;
   NvmlResult throttle_reasons(NvmlDevice device, std::uint64_t& bits) const;
   /// Counts for 20 ms, for which the caller is blocked. In KiB per second.

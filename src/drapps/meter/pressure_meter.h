@@ -17,7 +17,7 @@ class PressureFile {
  public:
   struct PressureShares {
     Reading some;  // share of the time in which at least one task stood still
-    Reading full;  // in which all that were not idle did
+    Reading full;  // share of the time in which all tasks that were not idle stood still
   };
 
   explicit PressureFile(std::string path) : file_(std::move(path)) {}
@@ -28,7 +28,7 @@ class PressureFile {
   Rate some_{1e-6}, full_{1e-6};  // counted in µs
 };
 
-/// Of all tasks of the machine.
+/// The pressure on all tasks of the machine.
 struct PressureReadings {
   Reading cpu;
   Reading memory;

@@ -18,7 +18,7 @@ namespace drapps {
 namespace {
 
 constexpr ResidencyLook kNotTold{.outcome = ResidencyLook::LookOutcome::kNotTold};
-// Neither has a name in linux/magic.h.
+// Numbers of file systems, ZFS and GPFS, that have no name in linux/magic.h.
 constexpr long kZfs = 0x2fc12fc1;
 constexpr long kGpfs = 0x47504653;
 constexpr uid_t kUnmappedUser = 65534;  // whom a namespace of users shows in the place of all that it does not have
@@ -44,7 +44,7 @@ bool is_unchanged(const struct stat& a, const struct stat& b) {
 int resident_pages(int file, std::size_t offset, std::size_t pages, std::size_t page_bytes) {
   void* const mapped = ::mmap(nullptr, pages * page_bytes, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset));
   if (mapped == MAP_FAILED) return -1;
-  std::array<unsigned char, kResidencyPages> there;  // the lowest bit of each
+  std::array<unsigned char, kResidencyPages> there;  // the lowest bit of each tells whether a page is
   const bool success = ::mincore(mapped, pages * page_bytes, there.data()) == 0;
   ::munmap(mapped, pages * page_bytes);
   if (!success) return -1;

@@ -25,7 +25,7 @@ inline constexpr std::size_t kResidencyPages = 4096;
 ///
 /// Since Linux 5.2 mincore tells of a file's pages only who owns the file, may write it or has CAP_FOWNER, and says of
 /// all others' that they are there. Nobody can tell where the file system keeps a cache of its own (ZFS, GPFS).
-/// @param where  which part of a file of several, in [0, 1).
+/// @param where  in [0, 1): which part is looked at, of a file that has several.
 ResidencyLook look_at_residency(const std::string& path, double where);
 
 }  // namespace drapps

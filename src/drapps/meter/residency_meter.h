@@ -28,7 +28,7 @@ class ResidencyMeter {
 
   /// @param count    files that there are.
   /// @param path_of  path of a file from its index in [0, count); "" where it has none. Called in read().
-  /// @param seed     of which files are looked at, one after another.
+  /// @param seed     with which the files to look at are drawn.
   ResidencyMeter(std::uint64_t count, std::function<std::string(std::uint64_t)> path_of, std::uint64_t seed = 0);
 
   /// Looks at the files that are due, four at most: called once a second it looks at 64 a minute, called less often at

@@ -9,7 +9,7 @@
 
 namespace drapps {
 
-/// Of those that are valid; without one its results are invalid.
+/// Mean, maximum and sum of the readings that are valid; without one the results are invalid.
 class Summary {
  public:
   void add(const Reading& reading) noexcept {

@@ -9,7 +9,7 @@
 
 namespace drapps {
 
-/// Before which nothing that is missing is looked for again.
+/// Time before which nothing that is missing is looked for again.
 inline constexpr std::uint64_t kTryAgainNs = 60'000'000'000;
 
 class SystemFile {

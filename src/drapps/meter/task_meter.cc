@@ -59,7 +59,7 @@ Reading TaskRates::read(Counts counts, std::uint64_t now_ns) {
   auto old = before.begin();
   for (const auto& [task, count] : before_) {
     while (old != before.end() && old->first < task) ++old;
-    // Where it went back, the number was given to another.
+    // Where the counter went back, the task's number was given to another task.
     const bool seen = old != before.end() && old->first == task && old->second <= count;
     if (!seen && (unseen_ == New::kNothing || before.empty())) continue;
     any = true;

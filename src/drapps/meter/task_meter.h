@@ -20,7 +20,7 @@ struct TaskReadings {
   Reading threads_cpu;     // cores that they use, and those that have ended
   Reading threads_wait;    // threads that are ready to run and have no core, on average
   Reading processes_cpu;   // cores that the worker processes use
-  Reading processes_wait;  // of their main threads, as above
+  Reading processes_wait;  // main threads of these processes that are ready to run and have no core, on average
 };
 
 inline constexpr std::array<ReadingInfo, kReadings<TaskReadings>> kTaskInfo{{

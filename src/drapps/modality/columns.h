@@ -45,7 +45,7 @@ struct ColumnGatherer {
   /// Fills rows of a run from `next` on, the first of which is at `first`, and counts `next` on. An error is about row
   /// `next`; who calls again with a `next` behind it goes on there.
   std::function<Status(const RowRun& run, std::size_t& next, std::byte* first)> gather;
-  const Array* array = nullptr;  // whose rows these are, as they are
+  const Array* array = nullptr;  // the array whose rows the column holds unchanged, or null
 };
 
 /// What stands in a label column where that is not the label itself.
@@ -58,7 +58,7 @@ struct LabelFormat {
 
 /// The array of rows whose whole numbers are the labels of samples: "label"; or null.
 const Array* label_array(const Source& source) noexcept;
-/// Row `row` of such an array.
+/// The label in row `row` of an array that label_array() gave.
 std::int64_t label_at(const Array& labels, std::uint64_t row) noexcept;
 
 /// Writes `value` as a T.
@@ -91,9 +91,9 @@ struct BatchColumns {
     });
   }
 
-  /// Rows of the source's arrays.
+  /// Adds a column for each of the source's arrays.
   void add_arrays(const Source& source);
-  /// One for each label column of the source.
+  /// Adds a column for each label column of the source.
   void add_labels(const Source& source);
   /// "index", "position" and "flags": which samples the rows are.
   void add_origin(const Source& source);

@@ -36,9 +36,9 @@ struct CarriedPart {
 constexpr std::size_t erasures_bytes(std::size_t most) noexcept {
   return sizeof(std::uint64_t) + most * sizeof(Erasure);
 }
-/// Fills such a row.
+/// Fills a row, erasures_bytes() long, with erasures.
 void write_erasures(std::span<const Erasure> erasures, std::byte* row) noexcept;
-/// What stands in it.
+/// The erasures that write_erasures() has put in a row.
 void read_erasures(const std::byte* row, std::vector<Erasure>& erasures);
 
 }  // namespace drapps

@@ -17,8 +17,8 @@ struct FormTrial {
   bool holds = true;            // false: it is kept as bytes, whose numbers these are
   std::uint64_t bytes = 0;      // that are kept
   std::uint64_t make_ns = 0;    // from the bytes of the file
-  std::uint64_t whole_ns = 0;   // from there to all pixels
-  std::uint64_t region_ns = 0;  // to half of them: the middle, 0.7 of either side
+  std::uint64_t whole_ns = 0;   // from the kept bytes to all pixels
+  std::uint64_t region_ns = 0;  // from the kept bytes to half the pixels: the middle, 0.7 of either side
   std::int32_t error = 0;       // the largest difference of a pixel to those of the file
 };
 

@@ -2,8 +2,7 @@
 //
 //   part->decode_late(sample, draws, decoder, sink, augment)   // the sample is listed, or false: it is for the CPU
 //   decoder.release(sample)                                    // now it is the decoder's
-//   sink.late_decoded(sample)                                  // it goes on as any other, and decode() finds
-//   Sample::late
+//   sink.late_decoded(sample)                                  // it goes on, and decode() finds Sample::late
 //
 // Nothing of it shows in what is made: a sample that a device could not decode comes back without Sample::late, and
 // decode() does all of it, with the CPU's verdict.
@@ -29,7 +28,7 @@ class LateSink {
 /// What a decoder has done so far.
 struct LateCounts {
   std::uint64_t decoded = 0;    // samples that came back with what was asked for
-  std::uint64_t augmented = 0;  // of these, with their finished rows
+  std::uint64_t augmented = 0;  // of the decoded samples, those with finished rows
   std::uint64_t returned = 0;   // samples that came back for the CPU
   std::uint64_t launches = 0;   // of some samples together
   std::uint64_t busy_ns = 0;    // from each launch to its end
@@ -44,9 +43,9 @@ class LateStage {
   virtual std::size_t most() const noexcept = 0;
   /// Whether it also augments, and gives finished rows.
   bool augments() const noexcept { return why_not_augmented().empty(); }
-  /// Why it does not; else empty.
+  /// Why it does not augment; else empty.
   virtual const std::string& why_not_augmented() const noexcept = 0;
-  /// Once for each sample that decode_late() listed; no sample of the same launch begins before.
+  /// To be called once for each sample that decode_late() listed; no sample of the same launch begins before.
   virtual void release(Sample& sample) noexcept = 0;
   virtual LateCounts counts() const noexcept = 0;
   /// Why it decodes nothing any more, once; else empty.

@@ -7,7 +7,7 @@
 
 namespace drapps {
 
-/// As text::Masking has them.
+/// The fields of a description that a text::Masking is made of.
 struct MaskFields {
   static constexpr std::int64_t kNoMask = -1;
 
@@ -27,7 +27,7 @@ struct MaskFields {
   }
 };
 
-/// What is wrong with them where labels are masked.
+/// What is wrong with the fields of a description whose labels are masked.
 Status check_masks(const MaskFields& fields);
 
 }  // namespace drapps

@@ -73,7 +73,7 @@ struct Decoded {
 /// One record on its way from the reader to its row of a batch: a value for each stage, which that stage alone fills.
 struct Sample {
   Source* source = nullptr;
-  cache::Keeper* keeper = nullptr;  // what may have it, or null
+  cache::Keeper* keeper = nullptr;  // what may keep the record, or null
   Asked asked;
   ReadRequest* read = nullptr;
   cache::Kept kept;
@@ -81,7 +81,7 @@ struct Sample {
   std::shared_ptr<void> late;      // what a device has made of it, as its part knows it; or null
   Workspace* workspace = nullptr;  // from decoding to the end
 
-  /// Of what may have it.
+  /// What `keeper` is asked about the record.
   cache::KeepRequest request() noexcept { return {asked.record, *read, kept}; }
 };
 
@@ -114,7 +114,7 @@ class PartPlan {
 
   /// Adds what a batch holds of the part.
   virtual Status add_columns(BatchColumns& columns) = 0;
-  /// The same for what stands behind the source's labels.
+  /// Adds the columns of the part that stand behind the source's labels.
   virtual void add_target_columns(BatchColumns& /*columns*/) {}
 
   /// A store for what decoding learns of so many records, within some bytes; null where there is nothing to learn.
@@ -122,7 +122,7 @@ class PartPlan {
                                                   std::size_t /*budget*/) const {
     return nullptr;
   }
-  /// Adds to a report what such a store of its own knows.
+  /// Adds to a report what a store of this part's kind knows.
   virtual void report(const LearnedStore& /*learned*/, nlohmann::json& /*root*/) const {}
   /// @param learned  of the source's records, by a store of this part's kind or of another's; or null.
   virtual std::unique_ptr<PartState> new_state(MemoryLedger& ledger,
@@ -145,7 +145,7 @@ class PartPlan {
 
   /// The same part in batches that a device finishes. kUnsupported says why there is none. Requires add_columns().
   virtual Result<CarriedPart> carried() const;
-  /// What such a part has behind all other columns.
+  /// Adds the columns that a carried part has behind all others.
   virtual void add_carried_columns(BatchColumns& /*columns*/) {}
 
   /// What decodes samples of the part on a device. kUnsupported says why none can; else as device/device.h.

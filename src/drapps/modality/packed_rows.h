@@ -21,7 +21,7 @@ class PackedRows final : public RowWriter {
  private:
   /// Whether rows may have padding.
   bool padded() const noexcept { return fields_.packing == text::Fit::kBestFit || fields_.ends; }
-  /// Of what is no padding.
+  /// The place behind the last id of a row that is no padding.
   std::uint32_t end(const text::PackedRow& packed) const;
   void count(const text::PackedRow& packed, std::int64_t* out) const;
   void number(const text::PackedRow& packed, std::int32_t* out) const;
@@ -32,7 +32,7 @@ class PackedRows final : public RowWriter {
   const RowLabels row_labels_;
   const bool mixed_;
   std::optional<OriginList> origins_;
-  // Places in the layout, of those that there are.
+  // Places in the layout, of the columns that there are.
   std::size_t ids_ = 0, labels_ = 0, attention_ = 0, positions_ = 0, documents_ = 0, ends_ = 0, longest_ = 0,
               source_ = 0;
 };

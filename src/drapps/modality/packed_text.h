@@ -51,7 +51,7 @@ struct PackedTextFields : MaskFields {
   bool positions = false;    // a column "position_ids", which count from 0 in each document of a row
   bool documents = false;    // a column "document_ids", which count the documents of a row
   std::int64_t bos = kNoId;  // before each document
-  std::int64_t eos = kNoId;  // behind it
+  std::int64_t eos = kNoId;  // behind each document
   std::uint32_t splits = 0;  // of one source, or for each unit of weight of several; 0: by the number of blocks
   std::vector<std::uint32_t> weights;  // of sources, whose shares of the rows they say; none for one source
   std::uint32_t window = 4;            // MiB, about, in which documents are in one order

@@ -41,7 +41,7 @@ void PaddedRows::write(const text::PackedRow& packed, const RowOrigin& origin, c
   if (origins_) origins_->write(packed, layout, slot, row);
 }
 
-/// Of a row, its numbers and its padding; `from` may lie in what is still to be filled.
+/// Writes the numbers and the padding of a row; `from` may lie in what is still to be filled.
 void PaddedRows::put(std::int64_t* data, const Matrix& matrix, std::uint32_t row, const std::int64_t* from,
                      std::int64_t size, std::int64_t fill) const {
   std::int64_t* const begin = data + std::size_t{row} * matrix.width;

@@ -10,7 +10,7 @@
 
 namespace drapps {
 
-/// Of Fit::kDocuments, where a row is one row of the matrix, and of Fit::kBudget, where it is all of it.
+/// Rows of Fit::kDocuments, each of which is one row of the matrix, and of Fit::kBudget, each of which is all of it.
 class PaddedRows final : public RowWriter {
  public:
   PaddedRows(const PackedTextPart& part, std::size_t sources, BatchLayout& layout);
@@ -37,7 +37,7 @@ class PaddedRows final : public RowWriter {
   const bool budget_;
   const bool mixed_;
   std::optional<OriginList> origins_;
-  // Places in the layout, of those that there are.
+  // Places in the layout, of the columns that there are.
   std::size_t ids_ = 0, labels_ = 0, attention_ = 0, lengths_ = 0, source_ = 0;
 };
 

@@ -90,7 +90,7 @@ struct PictureState final : PartState {
   Decoder decoder;
   Scratch scratch;
   Picture picture;
-  std::uint32_t ops = 0;           // that what was fetched has behind it
+  std::uint32_t ops = 0;           // how many were already done to what was fetched
   const std::byte* row = nullptr;  // finished elsewhere, as the batch has it; or null
   Trail trail;                     // of what is to be augmented elsewhere
   std::vector<Erasure> erasures;   // of a row that is carried as bytes
@@ -102,7 +102,7 @@ struct PictureState final : PartState {
 inline RecordPart image_of(std::string_view name, const Source& source) noexcept {
   return source.part_named(name).value_or(kFirstPart);
 }
-/// The part that holds their masks: those of the records' first pictures.
+/// The part of a source's records that holds the masks of these pictures; only the records' first pictures have masks.
 inline std::optional<RecordPart> mask_of(std::string_view name, const Source& source) noexcept {
   return image_of(name, source) == kFirstPart ? source.part_named(kMaskName) : std::nullopt;
 }

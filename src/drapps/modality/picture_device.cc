@@ -306,7 +306,7 @@ Status PictureDevice::augment(Group& group) {
   return stream_->copy_out(group.rows.data(), group.rows_there.data(), rows * writer_->bytes());
 }
 
-/// Copies the pixels of the other pictures back: neighbours by one copy.
+/// Copies the pixels of the pictures that are not augmented back: neighbours by one copy.
 Status PictureDevice::copy_back(Group& group) {
   if (group.spoilt) return ok_status();
   const std::uint8_t* const first = group.decoder->pixels(0).first;

@@ -95,12 +95,12 @@ class PictureDevice final : public LateStage {
     LateSink* sink;
     Late late;
   };
-  /// Of each group.
+  /// Sizes of each group.
   struct Sizes {
     std::size_t together = 0;  // pictures at most
     device::JpegBounds jpeg;
     std::size_t pixels = 0;  // bytes of those on their way back
-    std::size_t lists = 0;   // bytes of ops, and
+    std::size_t lists = 0;   // bytes of ops, on either side
     std::size_t rows = 0;    // bytes of rows, on either side
     std::size_t kept = 0;    // bytes of the device, of pictures that are resized once more
 
@@ -130,7 +130,7 @@ class PictureDevice final : public LateStage {
   bool add(Group& group, Sample& sample, const Request& request, LateSink& sink, bool& full);
   Group* next() noexcept;
 
-  // What the thread does, without it.
+  // What the thread does, without holding mutex_.
   void run(const std::stop_token& stop);
   Status launch(Group& group);
   Status copy_table();

@@ -26,12 +26,12 @@ class PictureForms {
   /// An entry of a picture, valid until the next one is made. kResourceExhausted without memory to work in.
   /// @param form  an array form.
   Result<std::span<const std::uint8_t>> encode(cache::FormId form, ConstImageView image);
-  /// The coefficients of a JPEG, likewise. Any error for what has none here.
+  /// An entry of the coefficients of a JPEG, valid until the next one is made. Any error for what has none here.
   Result<std::span<const std::uint8_t>> coefficients(std::span<const std::uint8_t> file);
-  /// Of the picture in an entry. kCorrupt for an entry that holds none.
+  /// The extent of the picture in an entry. kCorrupt for an entry that holds none.
   static Result<Extent> extent(std::span<const std::uint8_t> entry);
-  /// A part of them, which lies within their extent: where they are kept if that can be, else in `into`. Not to be
-  /// written to.
+  /// The pixels of a region of the picture in an entry, which lies within its extent: where they are kept if that can
+  /// be, else in `into`. Not to be written to.
   Result<ImageView> read(std::span<const std::uint8_t> entry, const Rect& region, ImageBuffer& into);
 
   void reset() noexcept;

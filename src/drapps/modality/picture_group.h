@@ -30,8 +30,8 @@ struct PictureDevice::Group {
   device::Memory rows, rows_there;
   std::unique_ptr<device::Event> ended;
   std::vector<Waiting> waiting;        // by their numbers in the decoder
-  std::vector<std::size_t> augmented;  // numbers of those
-  std::vector<Trail> trails;           // of those
+  std::vector<std::size_t> augmented;  // numbers of the pictures that are augmented
+  std::vector<Trail> trails;           // of the pictures that are augmented
   std::size_t unreleased = 0;
   std::int64_t lines = 0;         // of all windows
   std::int32_t widest = 0;        // of the windows

@@ -24,7 +24,8 @@ Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(const std::shared_ptr
   return std::shared_ptr<LateStage>(*std::move(stage));
 }
 
-/// Of the rows that a kernel makes of decoded pictures, by the ops and of nothing beside the picture; or why none does.
+/// The writer of the rows that a kernel makes of decoded pictures, by the ops and of nothing beside the picture; or why
+/// no kernel does.
 Result<const PictureWriter*> PicturePlan::late_writer() const {
   const auto alone = [](const char* what) {
     return Error{.code = ErrorCode::kUnsupported,

@@ -12,11 +12,11 @@
 namespace drapps {
 namespace {
 
-// Pictures asked of memory before their turn, and of each no more than the hardware's prefetcher needs to see.
+// How many pictures ahead are prefetched, and of each no more bytes than the hardware's prefetcher needs to see.
 constexpr std::size_t kPicturesAhead = 4;
 constexpr std::size_t kBytesAhead = 1024;
 
-// Of one picture that is carried to a device, some 50 bytes each.
+// The most erasures of one picture that is carried to a device, some 50 bytes each.
 constexpr std::size_t kMostErasures = 64;
 
 TensorFormat carried_bytes() { return {.dtype = Dtype::kUint8, .scale = false}; }
@@ -150,7 +150,7 @@ Status PicturePlan::add_columns(BatchColumns& columns) {
 
 /// A finished sample's row of the column of pictures.
 Status PicturePlan::write_image(PictureState& work, std::byte* row) const {
-  if (form_ == RowForm::kBytes) {  // in which nothing can be erased that is a normalised number
+  if (form_ == RowForm::kBytes) {  // bytes cannot hold an erasure's normalised numbers
     work.erasures.clear();
     std::swap(work.erasures, work.picture.erasures);
   }
@@ -159,7 +159,7 @@ Status PicturePlan::write_image(PictureState& work, std::byte* row) const {
   return ok_status();
 }
 
-/// Of a row.
+/// The most erasures of a row.
 std::size_t PicturePlan::most_erasures() const noexcept {
   std::size_t most = 0;
   for (const Op& op : spec_.ops) {

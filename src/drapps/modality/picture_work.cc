@@ -153,7 +153,7 @@ void PicturePlan::keep_image(Sample& sample, std::uint64_t saved_ns) const {
   sample.keeper->offer(sample.request(), of(), saved_ns, [&] { return work.forms.encode(form, work.picture.image); });
 }
 
-/// The coefficients of a JPEG, where its form is that.
+/// Keeps the coefficients of a JPEG, where they are the form that it is kept in.
 void PicturePlan::keep_coefficients(Sample& sample) const {
   if (sample.keeper == nullptr || sample.keeper->form(of()) != cache::FormId::kCoefficients) return;
   const cache::View& kept = sample.kept.views[of()];

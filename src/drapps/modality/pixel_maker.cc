@@ -22,7 +22,7 @@ Error unfit(const char* message) {
   return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kAugment, .message = message};
 }
 
-/// So many channels of one.
+/// A picture of one channel as one of so many equal channels; another picture as it is.
 ConstImageView repeated(ConstImageView in, std::int32_t channels) noexcept {
   if (in.channels != 1 || channels == 1) return in;
   in.channels = channels;

@@ -71,7 +71,8 @@ class PixelMaker {
   /// for a part that is empty or does not lie within the source, or an orientation that is none of 1 … 8;
   /// kResourceExhausted without memory.
   Result<ImageView> make(const PixelSource& source, const PixelPart& part);
-  /// The same, then resized; kInvalidArgument for an empty target, too, and for another part than a box reads.
+  /// The pixels of a part as make() gives them, then resized; kInvalidArgument for an empty target, too, and for
+  /// another part than a box reads.
   Result<ImageView> resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target);
   /// Resizes as PyTorch's interpolate(antialias=True) does tensors of bytes, into an array of that layout whose rows
   /// and planes follow each other. kInvalidArgument for an empty picture; kResourceExhausted without memory.

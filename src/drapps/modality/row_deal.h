@@ -30,7 +30,7 @@ class RowDeal {
 
   const std::vector<DealtSource>& sources() const noexcept { return sources_; }
   std::uint32_t streams() const noexcept { return sources_.back().first + sources_.back().streams; }
-  /// Of a row of all.
+  /// The source of a row, by its number among all rows.
   std::uint32_t source(std::uint64_t row) const noexcept { return order_[row % order_.size()]; }
   std::uint32_t source_of(std::uint32_t stream) const noexcept;
   /// Where the row `of_stream` of a stream stands among all.

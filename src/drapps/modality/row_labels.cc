@@ -27,7 +27,8 @@ void RowLabels::write(const text::PackedRow& packed, const Coordinate& draws, st
   std::ranges::fill(labels.subspan(used), text::kIgnored);
 }
 
-/// The id that follows each: of documents by themselves within the document, else in the row and one beyond.
+/// Labels each id with the id that follows it: of documents by themselves within the document, else in the row and one
+/// beyond.
 void RowLabels::shift(const text::PackedRow& packed, std::span<std::int64_t> labels) const {
   const std::size_t learnt = std::min(packed.used - std::min<std::size_t>(packed.used, 1), labels.size());
   std::copy_n(packed.ids.begin() + (packed.used == 0 ? 0 : 1), learnt, labels.begin());

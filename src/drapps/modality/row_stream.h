@@ -32,7 +32,7 @@ struct StreamCursor {
 };
 static_assert(sizeof(StreamCursor) == 32);
 
-/// One of them; one thread at a time.
+/// One stream of rows; for one thread at a time.
 class RowStream {
  public:
   virtual ~RowStream() = default;
@@ -59,7 +59,7 @@ struct StreamOrder {
   Coordinate draws;  // of row 0 of all, for what rows draw; that of another has its number as the position
 };
 
-/// All of them; what a part of a plan offers whose rows are made so. Called from any thread.
+/// All streams of rows; what a part of a plan offers whose rows are made in streams. Called from any thread.
 class RowStreams {
  public:
   virtual ~RowStreams() = default;

@@ -27,7 +27,7 @@ class RowWriter {
                      std::uint32_t row) const = 0;
   /// Whether finish() does anything.
   virtual bool finishes() const noexcept { return false; }
-  /// Once all rows of a batch are written.
+  /// Finishes a batch, once all its rows are written.
   virtual void finish(const BatchLayout& /*layout*/, std::byte* /*slot*/, std::uint32_t /*rows*/) const {}
 };
 

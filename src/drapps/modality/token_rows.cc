@@ -42,7 +42,7 @@ struct TokenRowState final : PartState {
   }
   MemoryLedger& ledger;
   std::vector<ReadPiece> pieces;         // the first may begin with an id before the row
-  std::uint64_t before = 0;              // those
+  std::uint64_t before = 0;              // ids before the row, in the first piece
   std::uint64_t ids = 0;                 // of the row, and ahead of it
   std::vector<std::uint32_t> documents;  // places in the row, and behind it as far as `ahead`, where documents begin
   std::vector<Buffer> buffers;           // of the pieces but the first
@@ -72,7 +72,7 @@ void find_all(const ReadPiece& piece, std::uint64_t wanted, std::int64_t place, 
   }
 }
 
-/// Ids are below it; 0 where nothing says.
+/// The number that all ids are below; 0 where nothing says.
 std::uint64_t vocabulary_of(const TokenRowsPart& part, const TokenSet& set) {
   return part.tokenizer != nullptr ? part.tokenizer->vocabulary() : set.options().vocabulary;
 }
@@ -183,7 +183,7 @@ class TokenRowsPlan final : public PartPlan {
  private:
   TokenRowState& state(const Sample& sample) const { return static_cast<TokenRowState&>(state_of(sample)); }
 
-  /// A row that goes on in another place than it begins in reads that here, as few do.
+  /// Reads what a row has in other places than that where it begins, as few rows have.
   Status read_rest(TokenRowState& row) const {
     const std::uint64_t wanted = row.before + row.ids;
     std::uint64_t ids = row.pieces.front().of.ids;

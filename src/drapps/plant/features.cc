@@ -45,7 +45,7 @@ void each_knob_feature(const Settings& settings, const Limits& limits, const Put
   }
 }
 
-/// The machine's, each with a flag that tells whether it is there.
+/// The features of the machine, each with a flag that tells whether it is there.
 template <class Put>
 void each_meter_feature(const Observation& now, double storage_rate, double cores, const Put& put) {
   const MeterObservation& meters = now.meters;

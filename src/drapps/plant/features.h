@@ -23,14 +23,14 @@ struct FeatureDescription {
   std::string_view source;
 };
 
-/// In the order of Features; made once.
+/// What describes each feature, in the order of Features; made once.
 const std::vector<FeatureDescription>& feature_descriptions();
 
-/// Of the machine, beside as many flags.
+/// The number of features of the machine, beside which stand as many flags.
 inline constexpr std::size_t kMeterFeatures = 22;
-/// Of knobs: one each, but for the form, which has one for each of its values.
+/// The number of features of knobs: one each, but for the form, which has one for each of its values.
 inline constexpr std::size_t kKnobFeatures = kKnobs - 1 + cache::kForms;
-/// Three of each lane, and the rest.
+/// The number of all features: three of each lane, and the rest.
 inline constexpr std::size_t kFeatureCount =
     3 * kLanes.size() + 26 + kKnobFeatures + kLanes.size() + 2 * kMeterFeatures;
 using Features = std::array<float, kFeatureCount>;

@@ -22,7 +22,7 @@ struct FieldName {
   std::string_view part;
 };
 
-/// The numbers that a field is made of say what it is; its lane is the place of that in kLanes, if it has one.
+/// What a field is, as the number that it is made of says; `lane` is the place of its lane in kLanes, if it has one.
 struct FieldInfo {
   NumberInfo number;
   std::size_t lane = kLanes.size();
@@ -62,7 +62,7 @@ constexpr void visit_group(std::string_view group, Numbers& numbers, const Visit
       numbers);
 }
 
-/// How many that are.
+/// How many fields visit_group() visits.
 template <class Numbers>
 consteval std::size_t fields_of() {
   std::size_t fields = 0;
@@ -136,7 +136,7 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
       seen.turn);
 }
 
-/// As many as visit_fields() visits, in its order.
+/// How many fields visit_fields() visits, summed in its order.
 inline constexpr std::size_t kObservationFields =
     3 + detail::fields_of<ConsumerObservation>() + kLanes.size() * detail::fields_of<LaneObservation>() +
     detail::fields_of<WorkerObservation>() + detail::fields_of<StorageObservation>() +
@@ -149,13 +149,13 @@ struct FieldDescription {
   bool real = false;  // a double; all others are integers
 };
 
-/// In the order of visit_fields(); made once.
+/// What describes each field, in the order of visit_fields(); made once.
 const std::vector<FieldDescription>& observation_fields();
 
 /// An observation as words: integers, and doubles by their bits.
 using ObservationWords = std::array<std::uint64_t, kObservationFields>;
 ObservationWords words_of(const Observation& seen) noexcept;
-/// The reverse, for words that words_of() gave; of others, what does not fit a field is cut to its width.
+/// The observation of which words_of() gave these words; of other words, what does not fit a field is cut to its width.
 Observation observation_of(const ObservationWords& words) noexcept;
 
 }  // namespace drapps

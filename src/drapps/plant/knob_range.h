@@ -10,7 +10,7 @@
 
 namespace drapps {
 
-/// Those of a plan that threads of this process run: 1 to so many, and fused where it cannot be split.
+/// The limits of a plan that threads of this process run: knobs from 1 to so many, and fused where it cannot be split.
 Limits native_limits(std::int32_t workers, std::int32_t io_depth = 1, std::int32_t prefetch_depth = 1,
                      bool can_split = false) noexcept;
 

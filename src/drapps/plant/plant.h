@@ -137,7 +137,7 @@ struct ProcessObservation {
 /// another's for its own.
 enum class Turn : std::uint8_t {
   kOpen,   // a trial may begin or go on
-  kAsked,  // one that has begun goes on, but none begins: another loader waits for its turn
+  kAsked,  // a trial that has begun goes on, but none begins: another loader waits for its turn
   kTaken,  // another loader's trial is under way
 };
 
@@ -145,7 +145,7 @@ enum class Turn : std::uint8_t {
 struct Observation {
   std::uint64_t time_ns = 0;  // monotonic clock at which it was taken; 0: there is none
   std::uint64_t batches = 0;  // delivered so far
-  std::uint64_t samples = 0;  // rows delivered so far; of worker processes samples, and batches as such, made
+  std::uint64_t samples = 0;  // rows delivered so far; with worker processes, samples or whole batches that they made
   ConsumerObservation consumer;
   std::array<LaneObservation, kLanes.size()> lanes;
   WorkerObservation workers;
@@ -196,12 +196,12 @@ struct Limits {
 class Plant {
  public:
   virtual ~Plant() = default;
-  /// They may change while it runs.
+  /// The limits, which may change while the plant runs.
   virtual Limits limits() const = 0;
   virtual PlantCounters counters() const = 0;
-  /// In force now.
+  /// The settings in force now.
   virtual Settings settings() const = 0;
-  /// Spreads are those since the call before.
+  /// What is seen now; its spreads are those since the call before.
   virtual Observation observe() = 0;
   /// Moves the knobs. Never changes the data that comes out, only when.
   virtual void apply(const Settings& settings) = 0;

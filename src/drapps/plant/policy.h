@@ -122,7 +122,7 @@ struct Decision {
   Hold weights_hold = Hold::kNone;
   Reason why{};                // the policy's
   Hold signals = Hold::kNone;  // kStale or kBroken where something is wrong with the observation
-  Reason fault{};              // what
+  Reason fault{};              // what is wrong with it
 };
 
 }  // namespace drapps

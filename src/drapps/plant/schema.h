@@ -14,7 +14,7 @@
 
 namespace drapps {
 
-/// Those of threads that a device decodes for.
+/// The knobs of threads that a device decodes for.
 inline constexpr KnobSet kPlacedKnobs{0b0011'01111};
 
 /// The lists in words: one line per knob (name, clock, grid) and one per lane. What is hashed, readable in a diff.
@@ -23,7 +23,7 @@ std::string schema_text();
 /// FNV-1a, 64 bit: the same on every machine.
 std::uint64_t hash_of(std::string_view text) noexcept;
 
-/// That of schema_text().
+/// The hash of schema_text().
 std::uint64_t schema_hash();
 
 /// A hash as it is stored: 16 hex digits.
@@ -33,10 +33,11 @@ std::string schema_hex(std::uint64_t hash);
 /// `has`; lanes of weight zero are left out.
 nlohmann::json settings_to_json(const Settings& settings, KnobSet has);
 
-/// The reverse. kInvalidArgument where the schema differs, or a knob in `has` is missing, another one is there, or one
-/// is not an integer.
+/// The settings of which settings_to_json() makes such JSON. kInvalidArgument where the schema differs, or a knob in
+/// `has` is missing, another one is there, or one is not an integer.
 Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has);
-/// Of a loader of this process, with or without the knobs of a device; those that are not there stand at 0.
+/// The settings of a loader of this process, with or without the knobs of a device; knobs that are not there stand at
+/// 0.
 Result<Settings> thread_settings_from_json(const nlohmann::json& json);
 
 }  // namespace drapps

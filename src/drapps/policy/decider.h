@@ -49,17 +49,18 @@ class Decider {
   /// @param clock  the plant's now, in ns; read once, behind the policy, so that what took too long is stale.
   Decision decide(const Observation& seen, const std::function<std::uint64_t()>& clock);
 
-  /// As the next decision begins.
+  /// What the policy remembers as the next decision begins.
   const PolicyState& state() const noexcept { return state_; }
-  /// Whether the policy was asked, and not its judge, in the last one.
+  /// Whether the policy was asked, and not its judge, in the last decision.
   bool asked() const noexcept { return asked_; }
-  /// What the judge, where there is one, has found out in it.
+  /// What the judge, where there is one, has found out in the last decision.
   Judge::Verdict verdict() const noexcept { return judge_ ? judge_->verdict() : Judge::Verdict::kNone; }
   /// Whether the judge compares the policy's settings with others.
   bool probed() const noexcept { return judge_ && judge_->phase() == Judge::Phase::kProbes; }
 
   DeciderState save() const;
-  /// With its limits. kInvalidArgument where it is no state of such a guard and policy; nothing is changed then.
+  /// Goes on from a state, with its limits. kInvalidArgument where it is no state of such a guard and policy; nothing
+  /// is changed then.
   Status restore(const DeciderState& state);
 
  private:

@@ -24,7 +24,7 @@
 
 namespace drapps {
 
-/// What a policy remembers of it. Plain and trivially copyable; zero bytes are its beginning.
+/// What a policy remembers of the watch. Plain and trivially copyable; zero bytes are its beginning.
 struct DepthWatch {
   enum class DepthPhase : std::uint8_t { kBegin, kWatch, kMove, kSettle, kJudge, kReturn };
 

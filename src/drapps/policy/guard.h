@@ -50,7 +50,7 @@ class Guard {
 
   /// What it remembers, as numbers.
   std::vector<std::uint64_t> save() const;
-  /// The reverse; false, and nothing is changed, where it is no such thing.
+  /// The reverse of save(); false, and nothing is changed, where the numbers are no guard's.
   bool restore(std::span<const std::uint64_t> saved) noexcept;
 
  private:

@@ -56,7 +56,7 @@ static_assert(2 * kOrder.size() <= std::numeric_limits<decltype(Climb::failed)>:
 
 std::uint64_t bit(std::size_t at, int direction) { return std::uint64_t{1} << (2 * at + (direction > 0 ? 1 : 0)); }
 
-/// Whether it is who makes samples that the knob counts: fewer are spared where they do not help.
+/// Whether the knob counts workers or processes, which make samples: those that do not help are spared.
 bool makes(KnobId id) { return id == KnobId::kWorkers || id == KnobId::kProcesses; }
 
 bool apart(double a, double b) { return a > 0 && b > 0 && (a > b * (1 + kShift) || b > a * (1 + kShift)); }

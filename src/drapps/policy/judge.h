@@ -46,8 +46,8 @@ class Judge {
   Trying trying() const noexcept { return memory_.trying; }
   enum class Phase : std::uint8_t {
     kAsks,    // the policy decides
-    kProbes,  // its settings are compared with the best known
-    kKeeps,   // those stay: the policy's were slower
+    kProbes,  // the policy's settings are compared with the best known
+    kKeeps,   // the best known settings stay: the policy's were slower
   };
   Phase phase() const noexcept { return memory_.phase; }
   /// What the last look() has found out about the policy.
@@ -60,7 +60,7 @@ class Judge {
 
   /// What it remembers, as numbers.
   std::vector<std::uint64_t> save() const;
-  /// The reverse; false, and nothing is changed, where it is no such thing.
+  /// The reverse of save(); false, and nothing is changed, where the numbers are no judge's.
   bool restore(std::span<const std::uint64_t> saved) noexcept;
   static std::size_t saved_words() noexcept;
 

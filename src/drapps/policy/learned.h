@@ -25,13 +25,13 @@ namespace drapps {
 inline constexpr std::array<std::string_view, 10> kLearnedNames{"ppo",     "sac",     "cql",     "bcq",     "awac",
                                                                 "cloning", "paper-a", "paper-b", "paper-c", "residual"};
 
-/// Of these, those that may go on learning where they run: their networks say how likely a move is, not what it is
-/// worth.
+/// The names of kLearnedNames whose policies may go on learning where they run: their networks say how likely a move
+/// is, not what it is worth.
 inline constexpr std::array<std::string_view, 9> kLiveLearners{"ppo",     "sac",     "bcq",     "awac",    "cloning",
                                                                "paper-a", "paper-b", "paper-c", "residual"};
 bool learns_live(std::string_view name) noexcept;
 
-/// One decision of a network: what it sees, what it may do and says of that, and what it does. Of each as much as the
+/// One decision of a network: what it sees, what it may do, and what it does. Of each array as much is used as the
 /// network has.
 struct LearnedLook {
   std::array<float, rl::kMostWidth> inputs;
@@ -48,7 +48,7 @@ class LearnedPolicy final : public Policy {
   /// kInvalidArgument where weights are missing, or are none (learned_weights.h).
   static Result<std::unique_ptr<Policy>> make(const PolicyConfig& config);
 
-  /// @param name  of the way in which it learnt, of kLearnedNames: it says how often it decides, and decides nothing.
+  /// @param name  the way in which the policy learnt, of kLearnedNames: it sets how often it decides, and no more.
   /// @param base   the policy of network.over; null where that is empty.
   /// @param draws  its moves, because it goes on learning.
   LearnedPolicy(LearnedNetwork network, std::string_view name, std::unique_ptr<const Policy> base = nullptr,
@@ -61,7 +61,7 @@ class LearnedPolicy final : public Policy {
 
  private:
   Settings proposed_by_base(const Observation& observation, PolicyState& state) const;
-  /// That it stays, and what of its own this plant has not.
+  /// Says that nothing moves, and which of the network's knobs and lanes this plant has not.
   void say_stays(PolicyState& state) const;
   void say_moves(const Settings& before, const Settings& after, PolicyState& state) const;
 

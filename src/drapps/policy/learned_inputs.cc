@@ -9,7 +9,7 @@ namespace drapps {
 namespace {
 
 constexpr double kSmooth = 0.5;   // of the way to what a stretch shows
-constexpr double kAnew = 0.1;     // of the way, of the best pace while its settings are in force
+constexpr double kAnew = 0.1;     // of the way of the best pace to the present one, while its settings are in force
 constexpr double kPaceScale = 8;  // a pace that is 3 % lower is -0.35
 constexpr double kMostPace = 3;
 constexpr double kInLog2 = 1.4426950408889634074;

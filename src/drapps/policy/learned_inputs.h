@@ -75,7 +75,7 @@ class LearnedInputs {
   bool remembers_best_ = false;
 };
 
-/// A feature of this version by its name, with its meaning; nothing where there is none.
+/// The features of this version that have these names, with their meanings; a name that there is not is left out.
 std::vector<NamedFeature> named_features(std::span<const std::string_view> names);
 
 }  // namespace drapps

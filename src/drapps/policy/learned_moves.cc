@@ -97,7 +97,7 @@ void LearnedMoves::mask(const Settings& settings, const Limits& limits, const Le
         mask[kUp] = moves && settings[id] < range.high() ? 1 : 0;
         mask += kChoices;
         break;
-      // Where nothing can be chosen the first is: it changes nothing.
+      // Where nothing can be chosen the first choice is allowed: it changes nothing.
       case KnobMove::kEnds:
         mask[0] = 1;
         mask[1] = limits[id] != Bounds{} ? 1 : 0;
@@ -127,8 +127,8 @@ void LearnedMoves::mask(const Settings& settings, const Limits& limits, const Le
   });
 }
 
-/// Of the sixteenths that its lanes have together each gets one, and of the others as many as its share, by largest
-/// remainder.
+/// Of the sixteenths that the network's lanes have together each lane gets one, and of the others as many as its share
+/// says, by largest remainder.
 LaneWeights LearnedMoves::shared(const Settings& settings, const Limits& limits, const float* shares) const noexcept {
   LaneWeights next = settings.lane_weights;
   std::array<double, kMostLanes> wanted{};

@@ -3,7 +3,7 @@
 //
 // Published designs name values instead: of a knob its lowest or its highest, any of its grid, or a share of the way
 // from the one to the other; and of all lanes their shares at once. Who does that also asks for a plan that has lanes.
-// What stands between a policy and the knobs goes there by notches.
+// The guard between a policy and the knobs goes to such values by notches.
 //
 // What cannot be done is masked: notches beyond the limits or of knobs that the plant has not or that still rest, and
 // sixteenths of lanes that share no workers.
@@ -46,7 +46,7 @@ class LearnedMoves {
                                  bool whole = false);
 
   const std::vector<KnobId>& knobs() const noexcept { return knobs_; }
-  /// How each of them moves.
+  /// How each of the knobs moves.
   const std::vector<KnobMove>& moves() const noexcept { return moves_; }
   /// Lanes whose shares move.
   const std::vector<std::size_t>& lanes() const noexcept { return lanes_; }
@@ -54,7 +54,7 @@ class LearnedMoves {
 
   void mask(const Settings& settings, const Limits& limits, const LearnedMemory& memory,
             std::uint8_t* mask) const noexcept;
-  /// @param action  heads().values() numbers; what is no choice is none.
+  /// @param action  heads().values() numbers; what is no choice moves nothing.
   Settings moved(const Settings& settings, const Limits& limits, const float* action) const noexcept;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace drapps {
 
-/// Of the stretch since the observation before. Shares lie in [0, 1].
+/// How loaded the plant was since the observation before. Shares lie in [0, 1].
 struct Load {
   bool known = false;  // something passed, and it is the same plant
   double stall = 0;    // share of the training's time that was waited for data

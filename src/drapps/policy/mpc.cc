@@ -46,7 +46,7 @@ void look_at_reads(Fitted& known, const Settings& settings) noexcept {
   known.bandwidth = deep && times.read > kQueued * known.shortest ? times.reads * times.bytes : 0;
 }
 
-/// Depths as those find them that follow what reads take: of these the model knows a mean alone.
+/// The depths that the start and then the watch ask for, which follow what reads take: the model knows a mean alone.
 std::optional<Settings> depths(Fitted& known, const Observation& seen, PolicyState& state) {
   if (known.start.phase == Start::StartPhase::kEnded) return watch_depths(known.watch, seen, state);
   return start_depths(known.start, seen, state);
@@ -97,7 +97,7 @@ World world_of(const Fitted& known, const World* calibrated, const Limits& limit
   }
   world.consumer.step = step_alone(world, times.train * world.workload.batch, observation);
   if (times.read > 0) {
-    // A sample has the mean of a read: of those that are in some memory there is none.
+    // A sample takes `share` of a mean read here: samples that are in some memory are not read.
     const double alone = known.bandwidth > 0 ? known.shortest : times.read;
     world.workload.sample_bytes = std::max(1.0, times.bytes * times.share);
     const double ranks = world.machine.ranks.count;  // what is measured is this one's share
@@ -147,7 +147,7 @@ class Search {
   double staying() const noexcept { return staying_; }
   double most() const noexcept { return most_; }
   const Settings& best() const noexcept { return best_; }
-  /// With the least expense of those that take as many samples as staying.
+  /// The settings of the least expense among those that take as many samples as staying.
   const Settings& cheapest() const noexcept { return cheapest_; }
 
  private:

@@ -49,7 +49,7 @@ class Mpc final : public Policy {
         world_(std::move(world)) {}
 
   double horizon_, gain_, memory_;
-  std::unique_ptr<const sim::World> world_;  // that was calibrated; null
+  std::unique_ptr<const sim::World> world_;  // the calibrated one; null where there is none
 };
 
 }  // namespace drapps

@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostSettleNs = 20'000'000'000;
 constexpr double kPlainly = 0.1;
 constexpr double kElsewhere = 0.5;           // slower than under the same settings before: the effect of something else
 constexpr std::uint32_t kPlainlyBlocks = 3;  // of a quarter of a second of steps at least
-constexpr std::uint64_t kLegs = 3;           // first ones that a leg may take, and some seconds more
+constexpr std::uint64_t kLegs = 3;           // times the first leg that a leg may take, and kLegNs more
 constexpr std::uint64_t kLegNs = 5'000'000'000;
 
 /// The longest clock of the knobs in which two settings differ: so long a move may take to show. Worker processes say

@@ -36,7 +36,7 @@ class Probe {
 
   /// Takes the next observation in.
   Finding look(const Observation& seen) noexcept;
-  /// To be in force now.
+  /// The settings that are to be in force now.
   const Settings& wanted() const noexcept { return leg_ % 2 == 0 ? own_ : others_; }
   const Settings& own() const noexcept { return own_; }
   /// ns of a mean step, over the legs that have ended.
@@ -63,7 +63,7 @@ class Probe {
   std::uint64_t began_ns_ = 0, began_batches_ = 0;
   std::uint64_t first_ns_ = 0;  // that the first leg took
   std::uint64_t ready_ = 0;     // batches that were made under the other settings
-  std::uint32_t leg_ = 0;       // even: their own
+  std::uint32_t leg_ = 0;       // even: of own_; odd: of others_
   std::uint32_t asked_ = 0;     // decisions in which the settings were to come in force
   bool measures_ = false;
 };

@@ -2,15 +2,12 @@
 // PPO.
 //
 // - paper-a: use of CPU, accelerator and its memory, free memory, storage, network, queues, waits and what is to come.
-// It
-//   moves workers, or worker processes, and prefetch_depth by notches, chooses form and where augmentation runs, and
+//   It moves workers, or worker processes, and prefetch_depth by notches, chooses form and where augmentation runs, and
 //   says a share of the decoding for the accelerator. Every interval.
 // - paper-b: use of CPU and accelerator, free memory, storage. Decoding and augmentation run on the accelerator, or
-// not.
-//   Every iteration.
+//   not. Every iteration.
 // - paper-c: sees the same, and shares the workers among the lanes of decoding, augmentation, tokenising and transfer.
-// At
-//   each batch.
+//   At each batch.
 //
 // Each sees, beside what its paper lists, how long its knobs have stood (learned_inputs.h).
 #pragma once
@@ -37,10 +34,10 @@ inline constexpr std::array kPublishedDesigns{PublishedDesign{"paper-a", kFastCl
                                               PublishedDesign{"paper-b", kBatchClock},
                                               PublishedDesign{"paper-c", kBatchClock}};
 
-/// Nothing where the design is none of these.
+/// What a network of a published design sees and moves; nothing where no design has this name.
 std::optional<LearnedShape> published_shape(std::string_view name, std::size_t hidden = 64);
 
-/// The default's for every other name.
+/// When a policy of this name decides: by the default clock where it is no published design.
 KnobClock learned_pace(std::string_view name) noexcept;
 
 }  // namespace drapps

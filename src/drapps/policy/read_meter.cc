@@ -8,9 +8,9 @@
 namespace drapps {
 namespace {
 
-// Of reads, over the product of two means. The CPU time of the first second's samples is up to 1.7 times that of later
-// ones, and what is even on average is not even at each moment; reads too many cost their buffers, too few cost the
-// rate.
+// The margin of reads over the product of two means. The CPU time of the first second's samples is up to 1.7 times that
+// of later ones, and what is even on average is not even at each moment; reads too many cost their buffers, too few
+// cost the rate.
 constexpr double kMargin = 2.5;
 constexpr std::uint64_t kLeastSteps = 4;  // from which the consumer's pace is known
 constexpr double kSecondNs = 1e9;

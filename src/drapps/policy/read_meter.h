@@ -32,12 +32,12 @@ struct ReadMeter {
 
 inline constexpr std::uint64_t kMeteredReads = 64;
 
-/// Between a mark and an observation. Nothing where they say too little.
+/// Meters the reads between a mark and an observation. Nothing where they say too little.
 std::optional<ReadMeter> meter_reads(const ReadMark& since, const Observation& seen, const Limits& limits) noexcept;
 
-/// The settings with an I/O depth of so many reads, two and a half times, and with batches enough under way to hold
-/// them, beside the one that is taken next; neither is brought below where it stands, or beyond the limits. A depth is
-/// the next one on its grid.
+/// The settings with an I/O depth of two and a half times metered.reads(), and with batches enough under way to hold
+/// these reads, beside the one that is taken next; neither is brought below where it stands, or beyond the limits. A
+/// depth is the next one on its grid.
 Settings deep_enough(const Settings& settings, const ReadMeter& metered, const Limits& limits) noexcept;
 
 }  // namespace drapps

@@ -18,7 +18,7 @@ struct PolicyKind {
   Result<std::unique_ptr<Policy>> (*make)(const PolicyConfig& config);
   std::span<const PolicyParameter> parameters{};
   bool learned = false;  // has weights
-  bool named = false;    // they say themselves, by name, what they are for; others are for one schema
+  bool named = false;    // the weights say by name what they are for; others are for one schema
 };
 
 /// Makes a policy known to this process, besides those that come with the library ("initial" is the default of

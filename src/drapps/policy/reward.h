@@ -11,9 +11,9 @@ namespace drapps {
 /// What happened from one decision to the next.
 struct Stretch {
   double rate = 0;          // samples/s that the training took
-  double best = 0;          // that are known to be possible here
-  double held = 0;          // that the settings which were best at first would give; 0: not known
-  double asked = 0;         // that the training would take if it never waited; 0: as many as it gets
+  double best = 0;          // samples/s that are known to be possible here
+  double held = 0;          // samples/s that the settings which were best at first would give; 0: not known
+  double asked = 0;         // samples/s that the training would take if it never waited; 0: as many as it gets
   double stall = 0;         // share of its time that it waited
   double gpu = 0;           // share of the time in which the accelerator worked; of a training without one, trained
   double cpu = 0;           // share of the machine's cores that the loader used

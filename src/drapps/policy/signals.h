@@ -17,7 +17,7 @@ class Signals {
   /// taken; a broken one is what the next is compared with, since a new plant begins anew.
   Hold check(const Observation& observation, std::uint64_t now_ns, Reason& fault) noexcept;
 
-  /// Whether there was one.
+  /// Whether there was an observation.
   bool seen() const noexcept { return seen_; }
 
   /// Calls visit(number&) for each number that it remembers.

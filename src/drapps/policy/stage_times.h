@@ -14,7 +14,7 @@ struct StageTimes {
   void take(const Observation& observation, double memory) noexcept;
 
   bool known() const noexcept { return rows > 0; }
-  /// Whether it may be one, of bytes that were stored.
+  /// Whether bytes that were stored may be such times.
   bool sound() const noexcept;
 
   // s of a sample.

@@ -15,7 +15,7 @@
 
 namespace drapps {
 
-/// What a policy remembers of it. Plain and trivially copyable; zero bytes are its beginning.
+/// What a policy remembers of the start. Plain and trivially copyable; zero bytes are its beginning.
 struct Start {
   enum class StartPhase : std::uint8_t { kMeter, kMove, kEnded };
 

@@ -21,7 +21,7 @@ namespace drapps {
 
 struct StepMeasure {
   double step_ns = 0;    // mean time between the consumer's calls
-  double sample_ns = 0;  // the same per sample of the batches, so that another batch is no other speed; per step where
+  double sample_ns = 0;  // mean time per sample of the batches, so that another batch is no other speed; per step where
                          // nobody counts samples
   double error = 0;      // standard error of sample_ns, relative to it
   double stall = 0;      // share of the step time that was waited inside next(), 0 to 1

@@ -17,12 +17,12 @@ struct DecisionPoint {
   bool sound = true;  // the observation
 };
 
-/// `best` is left 0. Nothing where something stands in between: a pause between passes, a fault of an observation,
-/// counters that go back, or more than 20 s.
+/// What happened between two decisions, with `best` left 0. Nothing where something stands in between: a pause between
+/// passes, a fault of an observation, counters that go back, or more than 20 s.
 std::optional<Stretch> stretch_between(const DecisionPoint& from, const DecisionPoint& to);
 
-/// The rate that a twentieth of these exceed: what was observed does not say what would have been possible. Of one at
-/// least.
+/// The rate that a twentieth of these exceed: what was observed does not say what would have been possible. Requires
+/// one rate at least.
 double best_rate_of(std::vector<double> rates);
 
 }  // namespace drapps

@@ -16,13 +16,13 @@ constexpr std::size_t kMost = 12;   // windows that are remembered, and after wh
 constexpr double kWaits = 0.1;      // share of the time from which on the consumer counts as waiting
 constexpr double kIdle = 0.05;      // share of the budget from which on cores count as idle
 constexpr double kOver = 0.05;      // share of the budget by which it may be exceeded
-constexpr double kAlmost = 0.1;     // of a process, for which no more than the others are kept
+constexpr double kAlmost = 0.1;     // of a process, for which no further one is wanted
 constexpr double kLeastCores = 1e-3;
 constexpr double kFallen = 0.5;                        // share of the cores used before below which samples are others
 constexpr std::uint32_t kFell = 3;                     // windows in a row that show it
 constexpr double kLeastNoise = 0.01;                   // of a rate, at least
-constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool-down; so of beginnings anew
-constexpr double kMostMeasured = 1e15;                 // beyond which nothing was
+constexpr std::uint32_t kMostFailures = 20;            // failures, or beginnings anew, that lengthen the next wait
+constexpr double kMostMeasured = 1e15;                 // beyond which a number is no measurement
 constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that come or go
 
 /// What a window showed.
@@ -96,7 +96,7 @@ Gain gain_of(const Measurements& before, const Measurements& after, double least
   if (after.size() < kFewest) return Gain::kUnknown;
   const double old = before.mean().rate;
   const double gain = after.mean().rate - (1 + least) * old;
-  // Of the rates within the groups, pooled: few windows tell little.
+  // The deviation of the rates within the two groups, pooled: few windows tell little.
   const auto count = static_cast<double>(before.size() + after.size());
   const double spread = std::max(std::sqrt((before.squares() + after.squares()) / (count - 2)), kLeastNoise * old);
   const double error =

@@ -12,7 +12,7 @@
 // 3. The trial's windows begin once all its processes have made a sample. They are compared with those before it until
 //    the difference is larger than its noise, or a few seconds are over.
 // 4. Without a gain worth having the processes of the trial are retired, and the next one has to wait; after each
-//    further failure in a row twice as long. Above the budget those that do not fit are.
+//    further failure in a row twice as long. Above the budget the processes that do not fit are retired.
 // 5. Where the processes come to use less than half of the cores that as many used before, and some are idle, their
 //    samples wait for something that they did not wait for: what the trials have found no longer holds, and the next
 //    one is a first one, at once. That happens ever more rarely.

@@ -1,5 +1,6 @@
 // Weights of learned policies as files, each named by its content: "<hash>.weights", where the hash is XXH3-128 (Y.
-// Collet, xxHash 0.8) in hexadecimal. What is under a name is that, or is not taken for it; so processes need no locks.
+// Collet, xxHash 0.8) in hexadecimal. A file whose content does not have the hash of its name is refused; so processes
+// need no locks.
 //
 // A file appears whole or not at all, and none that is there is written again.
 #pragma once
@@ -17,8 +18,8 @@ namespace drapps {
 /// The hash, 32 digits.
 std::string weights_hash(std::span<const std::byte> weights);
 
-/// Nothing where they are there already. kIo, kPermission or kNotFound where they cannot be written: nothing of them is
-/// there then.
+/// Writes weights to a folder, where they are not there already. kIo, kPermission or kNotFound where they cannot be
+/// written: nothing of them is there then.
 Status put_weights(const std::string& folder, std::span<const std::byte> weights);
 
 /// kNotFound where there is no such file, kCorrupt where it holds something else.
@@ -36,7 +37,7 @@ class KeptWeights {
   std::vector<std::byte> latest() const;
   /// Makes the folder, and lets go of the oldest where there are more than kMost. Errors as put_weights().
   Status keep(std::span<const std::byte> weights) const;
-  /// They are not to be begun with again.
+  /// The weights of this hash are not to be begun with again.
   void withdraw(std::string_view hash) const noexcept;
 
  private:

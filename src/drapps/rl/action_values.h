@@ -59,7 +59,7 @@ class ActionValues {
     return sum;
   }
 
-  /// The gradient of that, times `by`, is added.
+  /// Adds `by` times the gradient of what of() gives.
   template <class T>
   void add_gradient(const T* action, double by, T* of_worth) const noexcept {
     if (choices_ == 0) {

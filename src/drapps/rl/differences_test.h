@@ -10,7 +10,7 @@
 
 namespace drapps::rl {
 
-/// Of a loss by its parameters: within 1e-5 of the largest part.
+/// Expects the gradient of a loss by its parameters to be within 1e-5 of the largest part.
 template <class Loss>
 void expect_gradient(std::span<double> parameters, const std::vector<double>& gradient, const Loss& loss) {
   ASSERT_EQ(parameters.size(), gradient.size());

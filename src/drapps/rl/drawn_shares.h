@@ -14,8 +14,8 @@
 
 namespace drapps::rl {
 
-/// What the shares of one head are to the entropy that soft actor-critic wants: so much less than that of even ones,
-/// for each that is free.
+/// How far the entropy that soft actor-critic wants of a head's shares lies above that of uniformly drawn ones, for
+/// each share that is free; negative: below.
 inline constexpr double kShareEntropy = -1.7;
 
 class ShareHead {

@@ -20,8 +20,8 @@ class Environment {
   virtual ~Environment() = default;
   virtual std::size_t inputs() const noexcept = 0;
   virtual Heads heads() const = 0;
-  /// The number under which an episode begins now, of one that was drawn: where what is drawn from changes, the number
-  /// says what it was.
+  /// The number under which an episode begins now, made from a number that was drawn: where the episodes that are drawn
+  /// from change, it also says which they were.
   virtual std::uint64_t numbered(std::uint64_t drawn) const { return drawn; }
   /// Begins the episode of this number.
   virtual void begin(std::uint64_t episode) = 0;

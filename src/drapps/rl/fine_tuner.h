@@ -31,7 +31,7 @@ struct FineTuneOptions {
   double critic_rate = 1e-3;
   double anchor = 0.3;           // weight of the divergence from the policy that it began as
   double least_explained = 0.5;  // share of the returns' variance, before which the actor stays
-  bool last_layer = true;        // the actor's others stay
+  bool last_layer = true;        // only the actor's last layer moves
   std::size_t hidden = 64;       // units in each of the critic's two layers
   std::uint64_t seed = 1;
 };

@@ -15,7 +15,7 @@
 
 namespace drapps::rl {
 
-/// Of one series of steps, in order.
+/// The advantages of one series of steps, in order.
 /// @param next_values  of the states that follow; 0 behind an end.
 /// @param ended        1 where an episode ended or was cut off with this step.
 template <class T>

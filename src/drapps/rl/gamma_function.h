@@ -67,7 +67,7 @@ inline GammaAt gamma_at(double shape, double x) noexcept {
   return at;
 }
 
-/// Below which a gamma distribution has as much as a standard normal one has below `normal`.
+/// The number below which a gamma distribution has as much as a standard normal one has below `normal`.
 /// @param shape  1 at least
 inline double gamma_quantile(double shape, double normal) noexcept {
   const double half = 0.5 * gamma_at(0.5, std::max(0.5 * normal * normal, 1e-300)).below;
@@ -86,7 +86,7 @@ inline double gamma_quantile(double shape, double normal) noexcept {
   return x;
 }
 
-/// How that changes with the shape, at a quantile that it gave.
+/// How gamma_quantile() changes with the shape, at a quantile that it gave.
 inline double gamma_slope(double shape, double quantile) noexcept {
   const GammaAt at = gamma_at(shape, quantile);
   return -at.by_shape / std::max(at.density, 1e-300);

@@ -49,7 +49,7 @@ Concentration concentration(const T* outputs, std::size_t size) noexcept {
   return parameters;
 }
 
-/// All shares of an action: a Beta's has one of two.
+/// Share i of an action: that of a Beta holds the first of two alone.
 template <class T>
 double share_of(const Head& head, const T* action, std::size_t i) noexcept {
   if (head.kind == HeadKind::kDirichlet) return static_cast<double>(action[i]);

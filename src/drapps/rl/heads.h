@@ -5,9 +5,8 @@
 //   a sixteenth from one lane to another as many as there are pairs, and one more.
 // - A share in (0, 1): a Beta distribution with parameters 1 + softplus(z) of two outputs.
 // - A share in (0, 1) that may be differentiated by the outputs, as soft actor-critic wants it: a normal deviate, of
-// the
-//   mean and the logarithm of the standard deviation that two outputs are, under the logistic function. Its entropy is
-//   said without the logistic function, since with it there is no formula.
+//   the mean and the logarithm of the standard deviation that two outputs are, under the logistic function. Its entropy
+//   is said without the logistic function, since with it there is no formula.
 // - Shares of n that sum to 1: a Dirichlet distribution with parameters 1 + softplus(z) of n outputs; the action is n
 //   numbers.
 //
@@ -46,7 +45,7 @@ inline constexpr double kLeastShare = 1e-4;
 /// The logarithm of a standard deviation lies within these.
 inline constexpr double kLeastLogDeviation = -5, kMostLogDeviation = 2;
 
-/// Of an action under all heads: sums, since heads are independent given the outputs.
+/// How likely an action is under all heads: sums over these, since heads are independent given the outputs.
 struct Likelihood {
   double log_prob = 0;
   double entropy = 0;

@@ -30,7 +30,7 @@ Learner::Learner(const LearnerOptions& options, const Make& make)
   }
 }
 
-/// Welford's moments of the discounted sums, from which its scale comes.
+/// The reward in the scale of the discounted sums, whose moments are Welford's.
 float Learner::scaled(double reward, EnvironmentPlace& place) noexcept {
   place.discounted = place.discounted * options_.ppo.gamma + reward;
   ++counted_;

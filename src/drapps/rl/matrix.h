@@ -26,7 +26,7 @@ void add_product(Factor<float> a, const float* b, float* c, std::size_t rows, st
 /// Hyperbolic tangents in place: within 5e-7, and within [-1, 1].
 void tanh_all(float* values, std::size_t count, kernel::Level level = kernel::active_level()) noexcept;
 
-/// The same in double, for the tests of gradients.
+/// add_product() and tanh_all() in double, for the tests of gradients.
 inline void add_product(Factor<double> a, const double* b, double* c, std::size_t rows, std::size_t inner,
                         std::size_t columns) noexcept {
   for (std::size_t i = 0; i < rows; ++i) {

@@ -73,8 +73,8 @@ class Mlp {
     return pass.layers.back();
   }
 
-  /// Of one row, without memory of its own: `scratch` holds 2 kMostWidth values, of which the outputs are some. Each
-  /// is the same to the last bit as forward() has it.
+  /// Outputs of one row, without memory of its own: `scratch` holds 2 kMostWidth values, of which the outputs are
+  /// some. Each is the same to the last bit as forward() has it.
   std::span<const T> forward_one(const T* inputs, std::span<T> scratch) const noexcept {
     assert(scratch.size() >= 2 * kMostWidth);
     const T* at = parameters_.data();

@@ -47,7 +47,7 @@ class OfflineLearner final : public Training {
   OfflineLearner(const OfflineOptions& options, const Heads& heads, Transitions<float> data);
 
   bool done() const noexcept override { return updates_ >= options_.updates; }
-  /// Of CQL that is the critic: the likeliest choice by its outputs is the best.
+  /// The actor that was learnt; of CQL that is the critic: the likeliest choice by its outputs is the best.
   const Mlp<float>& actor() const noexcept override { return options_.kind == OfflineKind::kCql ? critic_ : actor_; }
   Mlp<float>& actor() noexcept override { return options_.kind == OfflineKind::kCql ? critic_ : actor_; }
   const Heads& heads() const noexcept { return values_.heads(); }

@@ -57,7 +57,7 @@ struct PpoLosses {
   double clipped = 0;  // share of actions whose ratio is outside the clip
   double away = 0;     // from the anchor
 
-  /// Adds those of a part of the rows, in its share.
+  /// Adds the losses of a part of the rows, weighted by the share that it is.
   void add(const PpoLosses& part, double share) noexcept {
     policy += share * part.policy;
     value += share * part.value;

@@ -18,7 +18,7 @@ struct SacLearnerOptions {
   std::size_t hidden = 64;
   std::size_t environments = 64;
   std::size_t steps = 16;    // in each, between updates
-  std::size_t updates = 64;  // after them
+  std::size_t updates = 64;  // after these steps
   std::size_t batch = 256;
   std::size_t kept = 65536;  // steps, of which the oldest give way
   std::uint64_t decisions = 500'000;

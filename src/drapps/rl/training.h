@@ -16,7 +16,7 @@ namespace drapps::rl {
 struct Progress {
   std::uint64_t decisions = 0;
   std::uint64_t episodes = 0;                                // that have ended since the update before
-  double reward = std::numeric_limits<double>::quiet_NaN();  // mean sum of rewards of those, as they are
+  double reward = std::numeric_limits<double>::quiet_NaN();  // mean sum of rewards of these episodes, unscaled
   double explained = 0;  // share of the variance of returns that the critic explains
   double policy = 0;     // loss
   double value = 0;      // loss
@@ -31,12 +31,12 @@ class Training {
   virtual bool done() const noexcept = 0;
   virtual const Mlp<float>& actor() const noexcept = 0;
   virtual Mlp<float>& actor() noexcept = 0;
-  /// Until the next update, and that.
+  /// Goes on until the next update is done.
   virtual Progress go_on() = 0;
   /// All that go_on() depends on but the options.
   virtual std::vector<std::uint8_t> save() = 0;
-  /// The reverse, into a training that has just been made. kCorrupt where it is no such thing: then the training is of
-  /// no more use.
+  /// The reverse of save(), into a training that has just been made. kCorrupt where `saved` is no such thing: then the
+  /// training is of no more use.
   virtual Status restore(std::span<const std::uint8_t> saved) = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kFineBytes = std::uint64_t{32} << 10;  // up to here, classes are whole pages
 constexpr std::uint32_t kFineClasses = kFineBytes / kPageBytes;
-// Some batches of every size: the peak of a stretch has seen the queue both full and empty.
+// Allocations in a stretch: some batches of every size, so that its peak has seen the queue both full and empty.
 constexpr std::uint32_t kStretch = 128;
 // A region with no more than this in spare does not look at what the others have.
 constexpr std::uint64_t kLittle = BlockArena::kSpareBytes / 16;
@@ -85,7 +85,7 @@ Result<std::uint64_t> BlockArena::new_block(std::uint64_t size) {
   return block;
 }
 
-/// Where small blocks are cut from, or another one that is shared: a block of `size`.
+/// A block of `size`, cut from the range that small blocks are cut from, or from a new one where that has no room.
 Result<std::uint64_t> BlockArena::cut(std::uint64_t size) {
   if (shared_ == nullptr || size > shared_->end() - uncut_) {
     auto range = new_range(size);
@@ -190,7 +190,7 @@ void BlockArena::take_released() {
   }
 }
 
-/// @param look  whatever is in spare here: much has come into use.
+/// @param look  look at all regions even where little is in spare here: much has come into use.
 void BlockArena::give_back(bool look) {
   RegionEntry& region = memory_->region(region_);
   region.in_use.store(in_use_, std::memory_order_relaxed);
@@ -200,7 +200,7 @@ void BlockArena::give_back(bool look) {
   const auto [in_use, spare] = memory_->in_use_and_spare();
   peak_ = std::max(peak_, in_use);
   const std::uint64_t kept = std::max(peak_, last_peak_) + kSpareBytes;
-  std::uint64_t most = spare_;  // that may stay in spare here
+  std::uint64_t most = spare_;  // bytes that may stay in spare here
   if (in_use + spare > kept) most -= std::min(most, in_use + spare - kept);
   for (std::size_t i = kClasses; spare_ > most && i-- > 0;) {
     auto& [backed, punched] = free_[i];

@@ -58,8 +58,8 @@ class BlockArena {
   };
   using Blocks = std::map<std::uint64_t, KnownBlock>;  // by offset
   struct FreeBlocks {
-    std::vector<std::uint64_t> backed;   // offsets
-    std::vector<std::uint64_t> punched;  // those without pages
+    std::vector<std::uint64_t> backed;   // offsets of blocks with pages
+    std::vector<std::uint64_t> punched;  // offsets of blocks without pages
   };
 
   static std::size_t class_of(std::uint64_t size) noexcept;
@@ -77,7 +77,7 @@ class BlockArena {
   Blocks blocks_;
   std::array<FreeBlocks, kClasses> free_;
   std::shared_ptr<const MappedRange> shared_;  // small blocks are cut from it
-  std::uint64_t uncut_ = 0;                    // from here on
+  std::uint64_t uncut_ = 0;                    // from here on nothing of shared_ is cut off yet
   std::uint64_t end_;                          // of the region's ranges
   std::uint64_t in_use_ = 0;                   // bytes of blocks that somebody holds
   std::uint64_t spare_ = 0;                    // bytes of free blocks that are backed

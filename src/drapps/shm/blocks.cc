@@ -10,7 +10,7 @@
 namespace drapps {
 namespace {
 
-constexpr std::uint64_t kNoBlock = 0;  // books come first
+constexpr std::uint64_t kNoBlock = 0;  // no block lies there: books come first
 
 /// Whether this was the last hold.
 bool let_go(BlockHeader& header, std::uint32_t which) noexcept {
@@ -142,7 +142,7 @@ void BlockRegions::punch_released(std::uint32_t region) const noexcept {
   }
 }
 
-/// Whether all that it says it is lies in what is mapped.
+/// Whether all that a block says it is lies in what is mapped.
 bool BlockRegions::within_range(const MappedBlock& block) noexcept {
   const std::uint64_t size = block.header().size.load(std::memory_order_relaxed);
   return is_size(size) && size <= block.range->end() - block.offset;

@@ -6,8 +6,7 @@
 //
 // A region is far larger than what is ever used of it, and is mapped in ranges, as they are needed:
 //   - small blocks share ranges of kSharedRangeBytes, one behind the other; what is not cut off yet is a block that
-//   nobody
-//     makes use of, so that the blocks of a range always fill it;
+//     nobody makes use of, so that the blocks of a range always fill it;
 //   - a large block begins a range of its own.
 // A range begins at a multiple of kSharedRangeBytes in its region, so that the offset of a block says which one it is
 // in. It stays mapped while somebody has a block of it, whatever becomes of the rest: a block that is kept costs no
@@ -37,7 +36,7 @@ namespace drapps {
 /// Before each block. Its data follow, aligned to 64 bytes.
 struct alignas(64) BlockHeader {
   std::atomic<std::uint64_t> size;  // of the block, this header included; changes only while it is uncut
-  std::atomic<std::uint64_t> next;  // in the list of released blocks; kUncut
+  std::atomic<std::uint64_t> next;  // the next one in the list of released blocks, or kUncut
   std::atomic<std::uint32_t> holds;
 };
 static_assert(sizeof(BlockHeader) == 64);
@@ -45,9 +44,9 @@ static_assert(sizeof(BlockHeader) == 64);
 /// BlockHeader::next of what small blocks are still to be cut from.
 inline constexpr std::uint64_t kUncut = ~std::uint64_t{0};
 
-/// Of a range that small blocks share: as much as one page of page tables maps.
+/// Bytes of a range that small blocks share: as much as one page of page tables maps.
 inline constexpr std::uint64_t kSharedRangeBytes = std::uint64_t{2} << 20;
-/// Of the largest block that shares one, so that little is left over at its end.
+/// Bytes of the largest block that shares a range, so that little is left over at the range's end.
 inline constexpr std::uint64_t kLargestShared = kSharedRangeBytes / 4;
 
 /// Who holds a block: bits of BlockHeader::holds. The lower bits count the holders in the process that received it.
@@ -112,7 +111,7 @@ class BlockRegions {
   std::uint64_t region_end(std::uint32_t region) const noexcept { return region_begin(region + 1); }
   /// Up to where a region has ranges, as its process says, within its bounds.
   std::uint64_t blocks_end(std::uint32_t region) const noexcept;
-  /// Of an offset within the regions.
+  /// The region of an offset within the regions.
   std::uint32_t region_of(std::uint64_t offset) const noexcept {
     return static_cast<std::uint32_t>((offset - plan_.data_offset) / plan_.region_bytes);
   }
@@ -138,11 +137,11 @@ class BlockRegions {
   /// Releases a block: `which` is kMakerHold, kSentHold, or 1 for a holder in the process that received it. A bit
   /// that is not set is left alone.
   void release_hold(const MappedBlock& block, std::uint32_t which) const noexcept;
-  /// The same; what is no block is left alone.
+  /// Releases the block at an offset; what is no block is left alone.
   void release_hold(std::uint64_t block, std::uint32_t which) const noexcept;
   /// Gives the whole pages within [begin, end) back to the system; they read as zeros afterwards.
   void punch(std::uint64_t begin, std::uint64_t end) const noexcept;
-  /// The pages of a block's data; that of its header stays.
+  /// Gives the pages of a block's data back to the system; that of its header stays.
   static void punch_data(const MappedBlock& block) noexcept;
   /// Gives the pages of a dead process's released blocks back to the system.
   void punch_released(std::uint32_t region) const noexcept;
@@ -183,7 +182,7 @@ class BlockRegions {
   const std::unique_ptr<MappedRanges> ranges_;
 };
 
-/// Holds a block, and what of the memory it lies in, even where all the rest is gone. Dropped from any thread; in a
+/// Holds a block, and the mapped range that it lies in, even where all the rest is gone. Dropped from any thread; in a
 /// process that did not make the handle (a child that inherited it), dropping does nothing.
 class BlockHandle {
  public:

@@ -23,7 +23,7 @@ class ItemBook {
         entry_(reinterpret_cast<ItemHeader*>(memory)->book),
         slots_(reinterpret_cast<ItemSlot*>(memory + kItemSlotsOffset), geometry.items) {}
 
-  /// An empty one. By who makes the memory, before others see it.
+  /// Makes the book empty. By who makes the memory, before others see it.
   void clear() noexcept { entry_.end = begin_; }
 
   /// Gives a slot of the process `me` room for so many bytes, backed by pages; what it had before is released. False

@@ -33,7 +33,7 @@ bool possible(std::uint64_t items, std::uint64_t budget) {
   return items >= 1 && items <= kMostItems && budget <= kMostItemBytes;
 }
 
-/// Whether it is what plan_of() gives for its own numbers.
+/// Whether a geometry is what plan_of() gives for its own numbers.
 bool is_plan(const ItemGeometry& layout) {
   if (!possible(layout.items, layout.budget) || layout.budget % kItemAlignment != 0) return false;
   const ItemGeometry plan = plan_of(layout.items, layout.budget);
@@ -146,7 +146,7 @@ ItemClaim ItemCache::claim(std::uint64_t index, std::chrono::nanoseconds patienc
     }
     if (free) {
       if (wanted.word.compare_exchange_strong(bits, self.bits(), std::memory_order_acq_rel)) return ItemClaim::kTaken;
-      look = 0;  // another's by now
+      look = 0;  // the item is another's by now
       continue;
     }
     if (stopped) return ItemClaim::kStopped;

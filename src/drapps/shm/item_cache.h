@@ -38,7 +38,7 @@ enum class ItemClaim : std::uint8_t {
 
 struct ItemStats {
   std::uint64_t kept = 0;       // items that are there
-  std::uint64_t bytes = 0;      // of them, and of those that are being written, in units of kItemAlignment
+  std::uint64_t bytes = 0;      // of items that are there or being written, in units of kItemAlignment
   std::uint64_t hits = 0;       // get() that gave an item
   std::uint64_t misses = 0;     // get() that gave nothing
   std::uint64_t refused = 0;    // begin() that found no room
@@ -51,14 +51,15 @@ class ItemCache {
  public:
   static constexpr std::chrono::nanoseconds kAtOnce{0};
 
-  /// A new one for the indices 0 to `items` - 1.
+  /// A new cache for the indices 0 to `items` - 1.
   /// @param budget  bytes that all items together may have at most, with what alignment adds to each. Beside them it
   ///                takes 24 bytes per index, and two or three pages.
   /// @param key     what the items are made of, for whoever attaches.
   /// kInvalidArgument for numbers out of range, kResourceExhausted where the system has no such memory.
   static Result<std::shared_ptr<ItemCache>> make(std::uint64_t items, std::uint64_t budget, const ItemKey& key = {});
-  /// The one that has the descriptor `fd` in the process `pid`, which runs and is of the same user. The token tells it
-  /// from whatever may have that number by now. kNotFound, kPermission, or kInvalidArgument where it is something else.
+  /// The cache that has the descriptor `fd` in the process `pid`, which runs and is of the same user. The token tells
+  /// it from whatever may have that number by now. kNotFound, kPermission, or kInvalidArgument where it is something
+  /// else.
   static Result<std::shared_ptr<ItemCache>> attach(pid_t pid, int fd, const ItemToken& token);
 
   ItemCache(const ItemCache&) = delete;
@@ -72,7 +73,7 @@ class ItemCache {
   /// Bytes beside those of items.
   std::uint64_t table_bytes() const noexcept { return geometry_.data_offset; }
 
-  // Of an index below items().
+  // get() to abandon() take an index below items().
 
   /// The bytes of an item, which never change and are there as long as this object; nothing where it is not there.
   /// Takes no lock and makes no system call. Empty where the memory was overwritten.
@@ -81,9 +82,9 @@ class ItemCache {
   /// maker runs, up to `patience`; do not wait while another claim is held.
   ItemClaim claim(std::uint64_t index, std::chrono::nanoseconds patience = kAtOnce);
   /// Room for a claimed item. Nothing where there is none for so many bytes; the claim is over then.
-  /// This and the next two: kInvalidArgument where this process has not claimed it.
+  /// begin() and publish(): kInvalidArgument where this process has not claimed the item, or has not begun it.
   Result<std::optional<std::span<std::byte>>> begin(std::uint64_t index, std::uint64_t bytes);
-  /// What was written is the item, for everybody.
+  /// From now on, what was written is the item, for everybody.
   Status publish(std::uint64_t index);
   /// The claimed item is not to be kept. One that is not this process's is left alone.
   void abandon(std::uint64_t index);

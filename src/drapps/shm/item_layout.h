@@ -47,7 +47,7 @@ struct Owner {
 enum ItemState : std::uint8_t {
   kItemAbsent,
   kItemClaimed,  // a process is making it
-  kItemReady,    // for ever; nobody's
+  kItemReady,    // its bytes are there for ever; it has no owner any more
 };
 
 struct ItemSlot {
@@ -72,7 +72,7 @@ struct ItemGeometry {
 struct ItemBookEntry {
   std::atomic<std::uint64_t> lock;  // an Owner, or 0
   std::atomic<std::uint64_t> used;  // bytes that are some slot's
-  std::atomic<std::uint64_t> end;   // behind this one no slot has any
+  std::atomic<std::uint64_t> end;   // no slot has bytes behind this offset
   // Bytes before the end that are no slot's: the largest such gap, as far as is known, and how large another may be.
   std::atomic<std::uint64_t> gap;
   std::atomic<std::uint64_t> gap_bytes;

@@ -54,7 +54,8 @@ class MappedRanges {
 
   /// What is mapped from `begin` on, if that reaches to `end` at least.
   std::shared_ptr<const MappedRange> find(std::uint64_t begin, std::uint64_t end) const;
-  /// The same; mapped where it is not. Where there is no address space left, what nobody has is unmapped first.
+  /// What is mapped from `begin` on, to `end` at least; mapped where it is not. Where there is no address space left,
+  /// what nobody has is unmapped first.
   Result<std::shared_ptr<const MappedRange>> map(std::uint64_t begin, std::uint64_t end);
   /// Lets go of the parts that begin within [begin, end).
   void forget(std::uint64_t begin, std::uint64_t end) noexcept;

@@ -19,7 +19,7 @@ class TokenBucket {
   std::uint64_t book(std::uint64_t cost_ns, std::uint64_t now_ns, std::uint64_t burst_ns) noexcept {
     return move(cost_ns, now_ns, burst_ns, kNever);
   }
-  /// Books it only where there are tokens now.
+  /// Books `cost_ns` only where there are tokens for it now.
   bool take(std::uint64_t cost_ns, std::uint64_t now_ns, std::uint64_t burst_ns) noexcept {
     return move(cost_ns, now_ns, burst_ns, now_ns) <= now_ns;
   }

@@ -13,11 +13,11 @@ namespace drapps::sim {
 /// The time of observations after so many seconds; that of the first is not 0.
 std::uint64_t time_ns_of(double seconds) noexcept;
 
-/// Since the plant was made; they only ever rise.
+/// Sums since the plant was made; they only ever rise.
 struct Totals {
   double seconds = 0;
   double samples = 0;   // that the consumer took
-  double output = 0;    // that were made
+  double output = 0;    // samples that were made
   double steps = 0;     // s of training, waits included: what is no pause
   double stall = 0;     // s that the consumer waited
   double gpu_idle = 0;  // s in which its accelerator did nothing
@@ -38,8 +38,8 @@ struct SteadyStretch {
   double starting = 0;  // processes that have made nothing yet
   double remote = 0;
   double kept = 0;      // bytes in the loader's cache
-  bool paused = false;  // the consumer is elsewhere
-  bool full = false;    // the window is
+  bool paused = false;  // the consumer makes a pause
+  bool full = false;    // the window is full
 };
 
 class Accounts {
@@ -70,7 +70,7 @@ class Accounts {
   double copies_ = 0, kernels_ = 0;  // s of the accelerators, for samples
   double worker_wall_ = 0, idle_ = 0, window_ = 0, storage_ = 0;
   double idle_cores_ = 0, other_cores_ = 0, read_busy_ = 0, waiting_ = 0;
-  Totals looked_;  // at the observation before
+  Totals looked_;  // totals_ at the observation before
   double looked_other_ = 0, looked_busy_ = 0, looked_waiting_ = 0;
   SteadyStretch last_;
 };

@@ -11,18 +11,18 @@ namespace drapps::sim {
 /// What of a plant changes while it runs, as far as costs and rates depend on it.
 struct Condition {
   double makers = 1;     // threads or processes that make samples here
-  double remote = 0;     // machines that do
+  double remote = 0;     // machines that make samples, too
   double cached = 0;     // share of the samples that the loader's cache gives
   double resident = 0;   // share of the others that the page cache gives
   bool filling = false;  // what the cache does not give is put into it
-  double work = 1;       // factors of the moment, around 1: of CPU time,
-  double storage = 1;    // of the storage's times,
-  double step = 1;       // of the training step
+  double work = 1;       // factor of the moment, around 1, of CPU time
+  double storage = 1;    // factor of the moment, around 1, of the storage's times
+  double step = 1;       // factor of the moment, around 1, of the training step
 
   bool operator==(const Condition&) const = default;
 };
 
-/// In the mean over all samples.
+/// The cost of a sample, in the mean over all samples.
 struct SampleCost {
   std::array<double, kStages.size()> cpu{};  // s of a core, by stage
   double cpu_sum = 0;

@@ -17,7 +17,7 @@ class ScenarioCourse {
   explicit ScenarioCourse(Scenario scenario);
 
   const World& world() const noexcept { return scenario_.segments[segment_].world; }
-  /// All of it but the makers and remote machines, which are the plant's.
+  /// The condition now, but for the makers and remote machines, which are the plant's.
   const Condition& condition() const noexcept { return condition_; }
   /// Bytes of the cache that are used.
   double kept_bytes(const Settings& settings) const noexcept;
@@ -26,7 +26,7 @@ class ScenarioCourse {
 
   /// When something changes next by itself, in s.
   double next() const noexcept;
-  /// What has changed by then; true where it is another segment.
+  /// Brings in what has changed by `time`; true where another segment has begun.
   bool advance(double time) noexcept;
   /// So many samples were made.
   void add_samples(double samples, const Settings& settings) noexcept;

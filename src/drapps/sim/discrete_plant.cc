@@ -39,7 +39,7 @@ void DiscretePlant::apply(const Settings& settings) {
     slots_.push_back(time_);
   }
   if (settings_[KnobId::kForm] != before[KnobId::kForm]) course_.forget_kept();
-  // Those that are free first are the first to leave.
+  // Makers that are free first are the first to leave.
   std::ranges::sort(makers_, std::greater{});
   makers_.resize(static_cast<std::size_t>(std::max(1, settings_[maker_knob()])), time_);
   set_remote(time_ + world().machine.remote.start);
@@ -90,7 +90,7 @@ double DiscretePlant::read(double from, const SampleCost& cost) {
   return end;
 }
 
-/// By whoever can begin first.
+/// Makes a sample by the maker that can begin first.
 double DiscretePlant::make(double from, const SampleCost& cost, double cv) {
   const bool far = !far_.empty() && std::max(from, std::ranges::min(far_)) < std::max(from, std::ranges::min(makers_));
   return far ? make_far(from, cost, cv) : make_here(from, cost, cv);

@@ -24,7 +24,7 @@
 
 namespace drapps::sim {
 
-/// Its time passes in advance(), which stops at the first step that ends behind it.
+/// Time passes in advance(), which stops at the first step that ends behind the seconds that were asked for.
 class DiscretePlant final : public SimulatedPlant {
  public:
   DiscretePlant(const Scenario& scenario, const Settings& settings);
@@ -46,14 +46,14 @@ class DiscretePlant final : public SimulatedPlant {
   Condition condition_;
   std::mt19937_64 random_;
 
-  std::deque<double> slots_;    // when each that no batch has yet was free
-  std::deque<double> ready_;    // when each batch was that is not taken
+  std::deque<double> slots_;    // when each place that no batch has yet became free
+  std::deque<double> ready_;    // when each batch that is not taken was ready
   std::vector<double> reads_;   // when those in flight end: a heap, the first one first
   std::vector<double> makers_;  // when each is free
-  std::vector<double> far_;     // when each core of a remote machine is
+  std::vector<double> far_;     // when each core of a remote machine is free
   double device_ = 0;           // when the storage has time for the next read
-  double request_ = 0;          // … and answers the next request
-  double link_ = 0;             // … and the one to remote machines for the next row
+  double request_ = 0;          // when the storage answers the next request
+  double link_ = 0;             // when the link to remote machines has time for the next row
   double copier_ = 0;
   double busy_ = 0;  // cores, lately
   double last_ready_ = 0;

@@ -14,7 +14,7 @@ constexpr double kProcessStart = 0.5;  // s until a worker process makes samples
 
 void FluidPlant::Team::ask(double count, double at) noexcept {
   double more = count - working - waiting();
-  // Those that are still to begin are the first to be given up.
+  // Members of the team that are still to begin are the first to be given up.
   for (std::size_t i = starting.size(); i-- > 0 && more < 0;) {
     const double given_up = std::min(starting[i].count, -more);
     starting[i].count -= given_up;

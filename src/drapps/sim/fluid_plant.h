@@ -47,7 +47,7 @@ class FluidPlant final : public SimulatedPlant {
   Team makers_, remote_;
   Rates rates_;
   Condition condition_;  // that the rates are of
-  bool moved_ = true;    // a knob, since then, or the world
+  bool moved_ = true;    // a knob or the world has, since the rates were made
   double level_ = 0;
   double paused_until_ = 0;
 };

@@ -25,14 +25,14 @@ struct Rates {
   // Samples/s.
   double fetch = 0;
   double prepare = 0;  // here and on remote machines
-  double remote = 0;   // of it, on remote machines
+  double remote = 0;   // part of `prepare` on remote machines
   double transfer = 0;
   double produce = 0;  // the least of these, and what the window lets through
   double consume = 0;  // where there is always a batch
   double meet = 0;     // where it is as often the consumer as the producer who waits
   // Of the moment.
   double read = 0;       // s that a read takes
-  double alone = 0;      // s that it takes with no other beside it
+  double alone = 0;      // s that a read takes with no other beside it
   double in_flight = 0;  // reads
   double makers = 1;     // that have something to do at once
   double speed = 1;      // of a thread

@@ -27,7 +27,8 @@ inline Scenario stationary(const World& world, double seconds, std::uint64_t see
   return {.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = seconds, .seed = seed};
 }
 
-/// Within which knobs may move in such a world; the same as those of a live loader where it has the knob.
+/// The limits within which knobs may move in a simulated world; the same as those of a live loader where it has the
+/// knob.
 Limits limits_of(const World& world) noexcept;
 
 }  // namespace drapps::sim

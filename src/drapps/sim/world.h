@@ -22,7 +22,7 @@ struct CoreModel {
   double count = 2;                // of the machine
   double budget = 0;               // that the loader may use; 0: all
   double foreign = 0;              // threads of others that always want one
-  double grouped = 0;              // 1: each of those gets as much as the loader's threads together; 0: as one of them
+  double grouped = 0;              // 1: each foreign thread gets as much as the loader's together; 0: as one of them
   double oversubscription = 0.02;  // share of its speed that each thread loses for each runnable one too many per core
 };
 
@@ -30,12 +30,12 @@ struct CoreModel {
 struct StorageModel {
   double bandwidth = 0;    // bytes/s of all reads together; 0: no limit
   double connection = 0;   // bytes/s of one read; 0: no limit
-  double latency = 0;      // s until its first byte, in the mean
-  double latency_cv = 0;   // standard deviation of that, as a share of it
+  double latency = 0;      // s until a read's first byte, in the mean
+  double latency_cv = 0;   // standard deviation of the latency, as a share of it
   double seek = 0;         // s in which a read has the device alone
   double requests = 0;     // a second; what is beyond is refused; 0: no limit
   double knee = 0;         // reads in flight beyond which all become slower; 0: there is none
-  double beyond_knee = 0;  // share of the bandwidth lost when there are twice as many
+  double beyond_knee = 0;  // share of the bandwidth lost with twice as many reads in flight as `knee`
 };
 
 /// What comes into the machine, for all of its ranks together.
@@ -46,7 +46,7 @@ struct NetworkModel {
 
 struct MemoryModel {
   double limit = 16e9;      // bytes of the RAM budget
-  double page_cache = 0;    // bytes of records that the system keeps beside it
+  double page_cache = 0;    // bytes of records that the system keeps beside the budget
   double bandwidth = 10e9;  // bytes/s at which one core copies
   double cache = 0;         // bytes of the loader's own cache
   double process = 300e6;   // bytes of a worker process
@@ -57,7 +57,7 @@ struct GpuModel {
   double count = 0;
   double copy = 12e9;        // bytes/s from the host, of each
   double host_slowdown = 0;  // share by which a step is longer where the host's cores are all busy
-  double host_free = 0.4;    // share of busy cores up to which it is not
+  double host_free = 0.4;    // share of busy cores up to which a step is not longer
 };
 
 /// Ranks train in step: each step ends when the last one's has.
@@ -72,7 +72,7 @@ struct RemoteModel {
   double cores = 4;        // of each
   double start = 30;       // s until one works
   double bandwidth = 1e9;  // bytes/s into this machine, of all together
-  double cost = 0;         // of one for an hour, in whatever money
+  double cost = 0;         // of one machine for an hour, in whatever money
 };
 
 struct PowerModel {
@@ -123,7 +123,7 @@ struct WorkloadModel {
   double caps = 0;        // 1: a lane of a split plan has no more than its sixteenths of the makers
   double handover = 0;    // s from a batch's last row until the next may take its place in a window that is full
   double noise = 0;       // standard deviation of what slowly varies in all times, as a share
-  double noise_time = 2;  // s in which that is forgotten
+  double noise_time = 2;  // s in which the noise is forgotten
 };
 
 struct ConsumerModel {

@@ -20,7 +20,7 @@ namespace drapps {
 class ArraySource final : public Source {
  public:
   /// @param arrays   in the order of their columns; with `picture`, they come after it.
-  /// @param picture  or none.
+  /// @param picture  the records' pictures, or none.
   /// @param subset   record i is row subset[i]; null for all rows in their order.
   /// @param owner    keeps the memory alive as long as the source.
   /// kInvalidArgument where there is no array, or lengths, names, sizes or the subset make no sense.
@@ -31,7 +31,7 @@ class ArraySource final : public Source {
   const ArraySource* rows() const noexcept override { return this; }
   /// Turns indices of records into those of their rows, in place.
   void to_rows(std::span<std::uint64_t> indices) const noexcept;
-  /// Those whose rows are columns of a batch as they are.
+  /// The arrays whose rows are columns of a batch as they are.
   std::span<const Array> arrays() const noexcept { return columns_; }
   /// The pictures of all records, or null.
   const PictureArray* pictures() const noexcept { return picture_ ? &*picture_ : nullptr; }

@@ -24,7 +24,7 @@ class IdentityHash {
   }
 
   void add(const void* data, std::size_t bytes) noexcept { XXH3_128bits_update(&state_, data, bytes); }
-  /// With its length before it, so that what follows is not taken for a part of it.
+  /// Adds a text with its length before it, so that what follows is not taken for a part of it.
   void add(std::string_view text) noexcept {
     add_number(text.size());
     add(text.data(), text.size());

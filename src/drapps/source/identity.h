@@ -31,16 +31,16 @@ struct RecordIdentity {
   auto operator<=>(const RecordIdentity&) const = default;
 };
 
-/// 32 digits.
+/// The identity as 32 hexadecimal digits.
 std::string to_string(const RecordIdentity& identity);
 
-/// Of a part that lies there.
+/// The identity of a part that lies at `location`.
 RecordIdentity identity_of(const Location& location) noexcept;
 
-/// Of what a text says.
+/// The identity of what a text says.
 RecordIdentity identity_of(std::string_view text) noexcept;
 
-/// Of a record that is a row of each array, `row`; `picture` may be null.
+/// The identity of a record that is a row of each array, `row`; `picture` may be null.
 RecordIdentity identity_of(std::span<const Array> arrays, const PictureArray* picture, std::uint64_t row) noexcept;
 
 }  // namespace drapps

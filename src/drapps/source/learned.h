@@ -9,7 +9,8 @@ namespace drapps {
 /// How much of what can be learned of a record was known when it was prepared.
 enum class Learned : std::uint8_t { kNothing, kPart, kAll };
 
-/// Of the records of one source; what it holds is its modality's own. All members may be called from any thread.
+/// What is learned of the records of one source, in a way of its modality's own. All members may be called from any
+/// thread.
 class LearnedStore {
  public:
   virtual ~LearnedStore() = default;

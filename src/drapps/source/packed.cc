@@ -120,7 +120,7 @@ class Lister {
   FileWindow& file_;
   const PackedColumns& columns_;
   std::uint64_t heads_ = 0;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> begin_;  // and end, of each column of the sample at hand
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> begin_;  // begin and end of each column of the sample at hand
   PackedListing listing_;
 };
 

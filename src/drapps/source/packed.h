@@ -34,7 +34,7 @@ struct PackedColumns {
     PackedInteger integer = PackedInteger::kSigned;
   };
   std::vector<std::int64_t> sizes;  // of all columns in their order, in bytes; or kVariable
-  std::size_t image = 0;            // which of them
+  std::size_t image = 0;            // which of the columns
   std::vector<Label> labels;
 };
 

@@ -130,7 +130,7 @@ void BM_ReadRecord(benchmark::State& state) {
 void BM_TryReadRecord(benchmark::State& state) {
   read_here(state, [](ReadRequest& request) { return try_read_record(request); });
 }
-/// The same records eight to a shard, of this many bytes each. Run under `ulimit -n 64` for shards that are not kept
+/// Reads records of this many bytes each, eight to a shard. Run under `ulimit -n 64` for shards that are not kept
 /// open.
 void BM_TryReadShard(benchmark::State& state) {
   constexpr std::uint64_t kEach = 8;

@@ -106,7 +106,7 @@ class Sampler {
   std::uint64_t seed_;  // spec_.seed, with the rank folded in for an explicit order
   std::uint64_t steps_ = 0;
   std::uint64_t full_steps_ = 0;  // steps whose global batch is full
-  std::uint64_t tail_ = 0;        // samples left for the step after those, where it is taken
+  std::uint64_t tail_ = 0;        // samples left for the step after the full ones, where it is taken
   Dropped dropped_;
   IndexList list_;
   Permutation order_;

@@ -52,7 +52,7 @@ class Source {
   virtual Location locate(std::uint64_t index, RecordPart part) const noexcept = 0;
   /// Itself where records are rows of arrays in memory, which cost less to take than to hand out one by one; else null.
   virtual const ArraySource* rows() const noexcept { return nullptr; }
-  /// Of a part of record `index`; for rows of arrays, of all that the record is. Reads memory at most.
+  /// The identity of a part of record `index`; for rows of arrays, of all that the record is. Reads memory at most.
   virtual RecordIdentity identity(std::uint64_t index, RecordPart part) const noexcept {
     return identity_of(locate(index, part));
   }
@@ -64,9 +64,10 @@ class Source {
   std::shared_ptr<Storage> shared_storage() const noexcept { return storage_; }
   /// The file of the first record that is in one; empty where all records are in memory.
   virtual std::string first_path() const;
-  /// What the storage is where that file lies; see Storage::describe(). Of kind "memory" where there is none.
+  /// What the storage is where the file of first_path() lies; see Storage::describe(). Of kind "memory" where there is
+  /// no file.
   StorageIdentity storage_identity() const;
-  /// Before the source is used.
+  /// Sets the storage, before the source is used.
   void set_storage(std::shared_ptr<Storage> storage) noexcept { storage_ = std::move(storage); }
 
   const Targets& targets() const noexcept { return targets_; }
@@ -83,7 +84,7 @@ class Source {
  protected:
   /// @param parts  their names.
   Source(std::uint64_t size, std::vector<std::string> parts, Targets targets);
-  /// Without targets, and of records of which each costs the same.
+  /// A source without targets, and of records of which each costs the same.
   Source(std::uint64_t size, const Hint& each, std::vector<std::string> parts);
 
  private:
@@ -95,7 +96,7 @@ class Source {
   std::vector<std::string> parts_;
   Targets targets_;
   std::shared_ptr<Storage> storage_ = Storage::files();
-  Hint each_;  // without memory_
+  Hint each_;  // what each record costs, where there is no memory_
   std::unique_ptr<HintMemory[]> memory_;
 };
 

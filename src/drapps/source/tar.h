@@ -41,7 +41,7 @@ struct TarListing {
   std::vector<std::uint64_t> offset;
   std::vector<std::uint64_t> size;
   std::vector<std::uint64_t> kept;    // the members whose content was asked for, rising
-  std::vector<std::string> contents;  // theirs
+  std::vector<std::string> contents;  // of each member in `kept`
 };
 
 /// @param keep  extensions without their dot, in small letters: what follows the first dot of a member's last part, in

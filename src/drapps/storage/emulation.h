@@ -19,7 +19,7 @@
 
 namespace drapps {
 
-/// Of all numbers, 0 is no limit.
+/// How the storage behaves at a moment. In each number, 0 is no limit.
 struct EmulatedConditions {
   double bandwidth = 0;             // bytes per second, of all reads together
   double connection_bandwidth = 0;  // bytes per second, of one read
@@ -55,10 +55,10 @@ struct ReadEnd {
 /// Every member may be called from any thread.
 class Emulation {
  public:
-  /// A new one, which begins now. kInvalidArgument, and kResourceExhausted without memory to share.
+  /// A new emulation, which begins now. kInvalidArgument, and kResourceExhausted without memory to share.
   static Result<Emulation> make(EmulationSpec spec);
-  /// The one that `fd` refers to, made of the same description in any process. `fd` stays the caller's, and need not
-  /// stay open. kInvalidArgument for a descriptor of something else.
+  /// The emulation that `fd` refers to, made of the same description in any process. `fd` stays the caller's, and need
+  /// not stay open. kInvalidArgument for a descriptor of something else.
   static Result<Emulation> attach(EmulationSpec spec, int fd);
 
   int fd() const noexcept { return file_.fd(); }

@@ -19,10 +19,10 @@ class FileWindow {
 
   /// kNotFound, kPermission, kIo, or kUnsupported for what is not a regular file.
   static Result<FileWindow> open(const char* path);
-  /// Over bytes in memory, which outlive the window.
+  /// A window over bytes in memory, which outlive it.
   explicit FileWindow(std::span<const std::uint8_t> bytes) noexcept;
 
-  /// Of the open file, as it was when it was opened.
+  /// The identity of the open file, as it was when it was opened.
   const FileIdentity& identity() const noexcept { return identity_; }
   std::uint64_t size() const noexcept { return identity_.size; }
 

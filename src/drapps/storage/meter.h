@@ -38,11 +38,11 @@ struct StorageNumbers {
   }
 };
 
-/// What a meter stood at when it was read. As of its histograms: what happened a moment ago may be missing, and what
-/// was counted once is never taken back.
+/// What a meter stood at when it was read. What happened a moment ago may be missing, as it may in a histogram, and
+/// what was counted once is never taken back.
 using StorageCounts = StorageNumbers<std::uint64_t, std::int64_t, HistogramCounts>;
 
-/// Of all readers of one storage in this process. Written by any thread without a lock.
+/// The counts of all readers of one storage in this process. Written by any thread without a lock.
 struct StorageMeter : StorageNumbers<std::atomic<std::uint64_t>, std::atomic<std::int64_t>, Histogram> {
   StorageCounts counts() const noexcept {
     StorageCounts now;

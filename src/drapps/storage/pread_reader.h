@@ -30,7 +30,7 @@ class PreadReader final : public Reader {
   ReadSink& sink_;
   std::mutex mutex_;                // guards all below
   std::condition_variable work_;    // threads below the depth wait here
-  std::condition_variable unused_;  // and the others here, so that no wake-up is spent on them
+  std::condition_variable unused_;  // threads above the depth wait here, so that no wake-up is spent on them
   ReadQueue queue_;
   int depth_ = 1;
   bool stopping_ = false;

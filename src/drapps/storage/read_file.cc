@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kFirstRoom = 16 << 10;
 
-/// So much that a file above the limit is seen to be.
+/// Room for so many bytes that a file above the limit is seen to be above it.
 std::uint64_t room_at_most(const ReadLimits& limits) {
   return std::max<std::uint64_t>(limits.max_file_bytes, limits.max_file_bytes + 1);
 }
@@ -200,7 +200,7 @@ Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& li
     what = "record";
   }
   if (range.bytes == 0 && location.shard == nullptr) {
-    // What has no size has no attributes that tell whether it is what it was.
+    // A file without a size has no attributes that tell whether it is what it was.
     range.state = kUnknownState;
     range.bytes = std::min(kFirstRoom, room_at_most(limits));
     range.to_end = true;

@@ -13,7 +13,8 @@ namespace drapps {
 
 /// Opening a FIFO would wait for a writer without O_NONBLOCK.
 inline constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-/// With it, a file that another program holds a lease on answers EAGAIN, as no FIFO does: then it is opened with these.
+/// With O_NONBLOCK, a file that another program holds a lease on answers EAGAIN, as no FIFO does: then it is opened
+/// with these flags.
 inline constexpr int kOpenFlagsAgain = kOpenFlags & ~O_NONBLOCK;
 
 /// A failed system call on a file, with stage kFetch. @param doing  such as "open".
@@ -33,10 +34,10 @@ struct ByteRange {
 /// File systems whose files have no size before they are read say 0, as /proc does: such a file is read to its end.
 Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& limits);
 
-/// Of a range that goes to the end: the end was met, `done` bytes after the start. kTruncated where that is none.
+/// For a range that goes to the file's end, which was met `done` bytes after the start. kTruncated where that is none.
 Status end_range(ByteRange& range, std::uint64_t done);
-/// Of a range that goes to the end: what there was room for was read. It is to be read again, into more room.
-/// kTooLarge above the limit.
+/// For a range that goes to the file's end: what there was room for was read, so it is to be read again, into more
+/// room. kTooLarge above the limit.
 Status grow_range(ByteRange& range, Buffer& into, const ReadLimits& limits);
 
 /// The file ended `done` bytes after the start of the part.

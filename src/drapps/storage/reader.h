@@ -42,12 +42,12 @@ struct ReadRequest {
 
   // The reader's, while it holds the request.
   ReadRequest* next = nullptr;
-  std::uint32_t tries = 0;           // that were refused; of a request that ended so, those that it had
-  std::uint64_t tried_since_ns = 0;  // when the first of them began
+  std::uint32_t tries = 0;           // tries that were refused; kept where the request ended in an error
+  std::uint64_t tried_since_ns = 0;  // when the first refused try began
   // A storage's reader notes, and leaves for the caller, when it got the request; CLOCK_MONOTONIC.
   std::uint64_t first_try_ns = 0;
 
-  /// Of all parts together, where it succeeded.
+  /// Bytes of all parts together, where the request succeeded.
   std::uint64_t bytes_read() const noexcept {
     return std::accumulate(bytes.begin(), bytes.begin() + parts, std::uint64_t{0},
                            [](std::uint64_t sum, const auto& part) { return sum + part.size(); });
@@ -94,15 +94,16 @@ class Reader {
 };
 
 /// @param sink  outlives the reader.
-/// kInvalidArgument for a DRAPPS_IO that is neither; kUnsupported where kUring is asked for by name and the kernel
+/// kInvalidArgument for a DRAPPS_IO that names no reader; kUnsupported where kUring is asked for by name and the kernel
 /// refuses; kResourceExhausted without threads.
 Result<std::unique_ptr<Reader>> make_reader(const ReaderOptions& options, ReadSink& sink);
 
 /// Reads a record here and now, blocking.
 Status read_record(ReadRequest& request, const ReadLimits& limits = {});
 
-/// The same if nothing has to wait for storage: a warm page cache is read this way without a change of thread. False
-/// when it would block or fails; nothing is then answered, and submit() reads it or says what is wrong.
+/// Reads a record here and now if nothing has to wait for storage: a warm page cache is read this way without a change
+/// of thread. False when it would block or fails; nothing is then answered, and submit() reads it or says what is
+/// wrong.
 bool try_read_record(ReadRequest& request, const ReadLimits& limits = {});
 
 /// Bytes of one whole file.

@@ -29,7 +29,7 @@ struct StorageIdentity {
   std::string path{};        // the file that was asked about
   std::string mount{};       // the mount point on which it lies
   std::string filesystem{};  // the type of what is mounted there: "ext4", "nfs4"
-  std::string device{};      // and what was mounted: "/dev/sda1", "server:/export"
+  std::string device{};      // what was mounted there: "/dev/sda1", "server:/export"
 };
 
 /// Every member may be called from any thread.
@@ -58,7 +58,7 @@ class Storage {
   /// Reads a record here and now, blocking, retries and all; after a reader has given up what was refused, once.
   /// @param stopped  asked where it has to wait, some times a second: true ends that, and the record is kCancelled.
   Status read(ReadRequest& request, const ReadLimits& limits = {}, const std::function<bool()>& stopped = {});
-  /// The same if nothing has to wait. False where it would; nothing is then answered.
+  /// Reads a record here and now if nothing has to wait. False where something would; nothing is then answered.
   bool try_read(ReadRequest& request, const ReadLimits& limits = {});
 
  protected:

@@ -13,7 +13,7 @@ class StorageReader final : public Reader, public ReadSink {
   StorageReader(Storage& storage, ReadSink& sink)
       : storage_(storage), sink_(sink), retries_("drapps-retry", [this](auto& entry) { again(entry); }) {}
   ~StorageReader() override;
-  /// What reads; told about requests is this.
+  /// @param plain  what reads, and tells this object about finished requests.
   void start(std::unique_ptr<Reader> plain) noexcept { plain_ = std::move(plain); }
 
   void submit(ReadRequest& request) override;

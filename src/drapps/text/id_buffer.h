@@ -10,7 +10,8 @@
 
 namespace drapps::text {
 
-/// About, or less in most languages: memory for ids seldom has to grow, which copies them.
+/// Bytes of text for each token, rather fewer than in most languages: memory for ids seldom has to grow, which copies
+/// them.
 inline constexpr std::size_t kBytesOfToken = 4;
 
 /// Like a vector of ids, but what is reserved is not written before its time.

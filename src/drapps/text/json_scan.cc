@@ -69,7 +69,7 @@ class Scanner {
       mode_ = Mode::kMerge;
       return true;
     }
-    if (mode_ == Mode::kTree && in_model() && key_ == "vocab") {  // of another model
+    if (mode_ == Mode::kTree && in_model() && key_ == "vocab") {  // the vocabulary of another kind of model
       mode_ = Mode::kSkip;
       skipped_ = 1;
       return true;

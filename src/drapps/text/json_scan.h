@@ -13,7 +13,7 @@ namespace drapps::text {
 
 /// A tokenizer.json. What it holds is bounded: a few times the bytes of its text.
 struct JsonScan {
-  /// Of `texts`.
+  /// A range of `texts`.
   struct TextRange {
     std::uint32_t begin;
     std::uint32_t size;
@@ -35,10 +35,10 @@ struct JsonScan {
 };
 
 /// @return kTruncated and kCorrupt for what is no JSON, kTooLarge where it is deeper or has more in it than any
-/// tokenizer.
+///         tokenizer.
 Result<JsonScan> scan_tokenizer_json(std::string_view json);
 
-/// The same by one parser, which is slow with long lists, and knows the place of what is wrong.
+/// scan_tokenizer_json() by one parser, which is slow with long lists, and knows the place of what is wrong.
 Result<JsonScan> scan_tokenizer_json_at_once(std::string_view json);
 
 }  // namespace drapps::text

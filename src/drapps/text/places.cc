@@ -23,7 +23,7 @@ struct Spaces {
   std::int32_t trailing = 0;
 };
 
-/// Of a token of the model, whose bytes these are.
+/// The spaces of a token of the model, whose bytes these are.
 Spaces spaces_of_bytes(std::string_view bytes) noexcept {
   const std::size_t first = bytes.find_first_not_of(' ');
   const auto size = static_cast<std::int32_t>(bytes.size());
@@ -31,7 +31,7 @@ Spaces spaces_of_bytes(std::string_view bytes) noexcept {
   return {static_cast<std::int32_t>(first), size - 1 - static_cast<std::int32_t>(bytes.find_last_not_of(' '))};
 }
 
-/// Of an added token that took this text.
+/// The spaces of an added token that took this text.
 Spaces spaces_of_text(std::string_view text) noexcept {
   const std::uint8_t* const table = class_table();
   Place p = reinterpret_cast<Place>(text.data());

@@ -17,8 +17,9 @@ struct Mark {
   std::string_view text;  // what it took of the text, stripped white space too
 };
 
-/// Of tokens, one behind the other: the first character, the one behind the last, and how many of them are white space
-/// that post-processing may leave out on either side. Tokens that begin or end within a character have all of it.
+/// The places of tokens, one behind the other: the first character, the one behind the last, and how many characters
+/// are white space that post-processing may leave out on either side. Tokens that begin or end within a character have
+/// all of it.
 struct Places {
   std::vector<std::int32_t> begins;
   std::vector<std::int32_t> ends;

@@ -46,7 +46,8 @@ struct KeptTokens {
   std::size_t second;
 };
 
-/// As truncate_encodings() of `tokenizers`: for `most` tokens together. False where that is an error.
+/// How many tokens of each text stay, of `most` together, as truncate_encodings() of `tokenizers` has it. False where
+/// that is an error.
 bool keep(std::size_t most, bool pair, Cutting cutting, KeptTokens& kept) {
   if (most == 0) {
     kept = {0, 0};

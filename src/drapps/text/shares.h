@@ -11,7 +11,8 @@
 
 namespace drapps::text {
 
-/// Threads that are asked for, or with 0 those that these texts are worth, of those that there are.
+/// How many threads to use: as many as are asked for, or with 0 as many as these texts are worth; no more than `most`,
+/// and no more than there are texts.
 std::size_t threads_for(const std::vector<std::string_view>& texts, std::size_t asked, std::size_t most);
 
 /// Neighbouring texts, in shares of about as many bytes: where each begins, and the end. There is one for each thread
@@ -28,13 +29,13 @@ class JoinedShares {
   /// share, by any thread. Throws std::bad_alloc.
   void add(std::size_t share, Tokenizer::Encoded& output);
 
-  /// All of it, once every share was added.
+  /// What all shares have become, once every share was added.
   Tokenizer::Encoded take() && { return std::move(all_); }
 
  private:
   std::mutex mutex_;  // guards what follows
   Tokenizer::Encoded all_;
-  std::size_t next_ = 0;                                    // the share that belongs behind them
+  std::size_t next_ = 0;                                    // the share that belongs behind all_
   std::vector<std::optional<Tokenizer::Encoded>> waiting_;  // for those before them
 };
 

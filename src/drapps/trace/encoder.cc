@@ -52,7 +52,7 @@ void put_holds(Bytes& out, const Decision& decision) {
   put_words(out, now, none);
 }
 
-/// 0 where it is the one before, else its length and one, and its text.
+/// Puts a reason: 0 where it is the one before, else its length and one, and its text.
 void put_reason(Bytes& out, const Reason& now, Reason& before) {
   if (now == before) {
     put_number(out, 0);
@@ -81,7 +81,8 @@ Bytes sample_bytes(const SampleRecord& sample) {
   return out;
 }
 
-/// At the end of a decision that has `used` bytes already: as many as fit, spread evenly over those that there are.
+/// Puts samples at the end of a decision that has `used` bytes already: as many as fit, spread evenly over those that
+/// there are.
 void put_samples(Bytes& out, const SampleBatch& batch, std::size_t used) {
   constexpr std::size_t kCounts = 11;  // the most bytes of the two numbers before the samples
   const std::size_t room = kDecisionBytes - std::min(kDecisionBytes, used + kCounts);
@@ -144,7 +145,7 @@ Bytes TraceEncoder::decision(const Limits& limits, const Observation& seen, cons
   Bytes content;
   const bool missing = seen.time_ns == 0;
   content.push_back(missing ? 1 : 0);
-  // One that is missing is nothing to compare the next one with.
+  // An observation that is missing is nothing to compare the next one with.
   ObservationWords zeros{};
   put_words(content, words_of(seen), missing ? zeros : words_, codings_);
   put_difference(content, decision.guard_ns, seen.time_ns);

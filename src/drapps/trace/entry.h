@@ -12,7 +12,7 @@
 
 namespace drapps::trace {
 
-/// By the knobs and lanes of the header.
+/// Limits, by the knobs and lanes of the header.
 struct LimitsRead {
   std::vector<Bounds> knobs;
   std::uint64_t weighted = 0;  // bit i: lane i shares the workers of a split plan

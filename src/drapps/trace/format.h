@@ -23,17 +23,17 @@ inline constexpr std::size_t kBlockHead = 8;
 inline constexpr std::uint32_t kMostBlockBytes = 16 << 20;
 
 enum class Tag : std::uint8_t {
-  kHeader = 1,  // JSON of a Header
+  kHeader = 1,  // JSON of a TraceHeader
   kAbout,       // JSON of who records: plan, machine
   kBegan,       // the state of guard and policy in which the recording begins
-  kLimits,      // those in force from here on
+  kLimits,      // the limits in force from here on
   kDecision,
   kSwapped,  // another policy from here on, which remembers nothing
   kFrozen,
   kUnfrozen,
   kPass,     // a pass begins
   kStopped,  // the control plane has stopped
-  kEnded,    // the recording has; the last record
+  kEnded,    // the recording has ended; the last record
   kRenewed,  // other weights of the same policy from here on, by their hash; it remembers what it did
 };
 

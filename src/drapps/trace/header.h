@@ -31,7 +31,7 @@ struct TraceHeader {
   std::vector<std::string> lanes;
   std::vector<std::string> holds;  // by their numbers
   std::uint64_t wall_ns = 0;       // since 1970, when the recording began
-  std::uint64_t time_ns = 0;       // of the monotonic clock, then
+  std::uint64_t time_ns = 0;       // of the monotonic clock, when the recording began
 
   /// Numbers of a setting: a knob each, and a weight for each lane.
   std::size_t settings() const noexcept { return knobs.size() + lanes.size(); }
@@ -41,11 +41,11 @@ struct TraceHeader {
 /// schema_text() of plant/schema.h, and all else by whose order or meaning a trace goes, a line each. What is hashed.
 std::string trace_schema_text();
 
-/// Of this version.
+/// The header of a trace of this version.
 TraceHeader this_header(std::uint64_t wall_ns, std::uint64_t time_ns);
 
 nlohmann::json header_to_json(const TraceHeader& header);
-/// kCorrupt where it is none.
+/// The header that a text holds; kCorrupt where it holds none.
 Result<TraceHeader> header_from_json(std::string_view text);
 
 }  // namespace drapps::trace

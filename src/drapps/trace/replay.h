@@ -46,9 +46,9 @@ class Replayer {
   Replay done_;
 };
 
-/// From where `reader` stands, its beginning, to its end. kUnsupported as check_schema(), kInvalidArgument where a
-/// policy cannot be made, kCorrupt for what no recording holds; kNotFound where weights that it names are not in
-/// `folder`, that of the trace.
+/// Replays a trace from where `reader` stands, its beginning, to its end. kUnsupported as check_schema(),
+/// kInvalidArgument where a policy cannot be made, kCorrupt for what no recording holds; kNotFound where weights that
+/// it names are not in `folder`, that of the trace.
 Result<Replay> replay(TraceReader& reader, const std::string& folder);
 
 }  // namespace drapps::trace

@@ -19,12 +19,12 @@ namespace drapps::trace {
 
 enum class Coding : std::uint8_t { kDifference, kEdge };
 
-/// @param before  as many as `now`; become `now`.
+/// @param before  the words before, as many as `now`; become `now`.
 /// @param codings  one for each of them; empty: all are differences.
 void put_words(Bytes& out, std::span<const std::uint64_t> now, std::span<std::uint64_t> before,
                std::span<const Coding> codings = {});
 
-/// @param words  those before; become those that were put.
+/// @param words  the words before; become the words that were put.
 void take_words(ByteCursor& in, std::span<std::uint64_t> words, std::span<const Coding> codings = {});
 
 }  // namespace drapps::trace

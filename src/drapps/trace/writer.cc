@@ -197,7 +197,8 @@ Status TraceWriter::append(Bytes& block) noexcept {
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
       const int number = wrote < 0 ? errno : EIO;
-      // What is there of the block would be read as one that was cut off; where it cannot be taken back, it is.
+      // The part of the block that was written would be read as a block that was cut off; where it cannot be taken
+      // back, it is read so.
       static_cast<void>(::ftruncate(file_.get(), static_cast<off_t>(whole_bytes_)));
       return std::move(catching([&]() -> Status { return failed(number, path_); })).error();
     }

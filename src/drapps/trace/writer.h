@@ -28,7 +28,7 @@ class TraceWriter {
   /// Makes the file, which must not exist.
   /// @param about  JSON of who records: {"plan": …, "machine": …}.
   static Result<std::shared_ptr<TraceWriter>> open(const std::string& path, std::string_view about);
-  /// On a descriptor to append to.
+  /// Writes to a descriptor that can be appended to.
   static Result<std::shared_ptr<TraceWriter>> on(UniqueHandle file, std::string path, std::string_view about);
   /// As close().
   ~TraceWriter();
@@ -39,7 +39,7 @@ class TraceWriter {
   /// Whether it was closed, or the file takes no more.
   bool ended() const noexcept;
 
-  /// What must come first.
+  /// The record that must come first.
   void began(const Beginning& beginning) noexcept;
   void decision(const Limits& limits, const Observation& seen, const Decision& decision,
                 const SampleBatch& samples) noexcept;
@@ -52,7 +52,7 @@ class TraceWriter {
 
   /// Writes what was gathered, where that is a second old or much. The error that ends the recording is returned once.
   Status flush(std::uint64_t now_ns) noexcept;
-  /// Writes what is left and ends the recording; again does nothing. Errors as flush().
+  /// Writes what is left and ends the recording; a second call does nothing. Errors as flush().
   Status close() noexcept;
 
   /// Why the recording ended, for the user; empty where it did not fail, and from the second call on.
@@ -79,7 +79,7 @@ class TraceWriter {
   mutable std::mutex mutex_;  // guards all below
   TraceEncoder encoder_;
   Bytes gathered_;                               // a block but for its first 8 bytes
-  std::vector<std::vector<std::byte>> weights_;  // that it names, still to be written
+  std::vector<std::vector<std::byte>> weights_;  // weights that gathered_ names, still to be written
   std::uint64_t written_ns_ = 0;
   bool ended_ = false;
   std::optional<Error> failure_;  // that flush() or close() is still to return

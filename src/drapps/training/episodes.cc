@@ -28,7 +28,7 @@ Settings begun_in(const sim::World& world) {
                           static_cast<std::size_t>(world.workload.batch * world.workload.row_bytes));
 }
 
-/// One of the events, of those that the world can meet.
+/// The world after one of the events that it can meet.
 sim::World after_event(sim::World world, Draws& draws) {
   auto& workload = world.workload;
   auto& machine = world.machine;

@@ -20,21 +20,21 @@ namespace drapps::training {
 struct Episode {
   sim::Scenario scenario;       // of one segment, or of two where something happens
   Settings initial;             // what a loader begins with
-  std::vector<Settings> best;   // the best found of each segment, held
-  std::vector<double> rates{};  // samples/s with these
-  std::vector<double> held{};   // samples/s with those of the first segment
+  std::vector<Settings> best;   // the best settings found for each segment, held
+  std::vector<double> rates{};  // samples/s of each segment with its best settings
+  std::vector<double> held{};   // samples/s of each segment with the first one's best settings
 };
 
 struct EpisodeOptions {
   std::size_t count = 512;
   std::uint64_t seed = 1;
   double seconds = 90;
-  double happens = 0.75;  // share of the episodes in which something does
+  double happens = 0.75;  // share of the episodes in which something happens
   // Accelerators so many times slower at samples, and reads so many times later, than where policies are trained.
   double slower_gpu = 1, later_reads = 1;
   std::optional<sim::World> world{};  // that was fitted to recorded runs
-  double like = 0.5;                  // where there is one, the share of the episodes that are like it
-  double spread = 0.1;                // of its numbers there: standard deviation of their logarithms
+  double like = 0.5;                  // where `world` is given, the share of the episodes that are like it
+  double spread = 0.1;                // standard deviation of the logarithms of such an episode's numbers
 };
 
 /// Episodes, and which of them were the hardest at several points of a training: there the policy was furthest behind

@@ -22,7 +22,7 @@ namespace drapps::training {
 struct PlantOptions {
   Reward reward;
   double warm = 0.4;        // share of episodes that begin with the best settings for their beginning
-  double anywhere = 0.2;    // … with any settings; the others begin as a loader does
+  double anywhere = 0.2;    // share of episodes that begin with any settings; the others begin as a loader does
   std::uint32_t delay = 2;  // decisions, at most
   double noise = 0.25;      // of what is seen, at most, as a share of it
   double hard = 0;          // share of the episodes that are among the hardest, once these are known
@@ -31,7 +31,7 @@ struct PlantOptions {
 
 class PlantEnvironment final : public rl::Environment {
  public:
-  /// Both outlive it, and are shared with others.
+  /// The course and the shape outlive it, and are shared with others.
   PlantEnvironment(std::shared_ptr<const Course> course, std::shared_ptr<const LearnedNetwork> shape,
                    const PlantOptions& options)
       : course_(std::move(course)), shape_(std::move(shape)), options_(options) {}

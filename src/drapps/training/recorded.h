@@ -41,7 +41,7 @@ struct Recorded {
 };
 
 /// @param shape  of a training; its knobs that did not move are left out.
-/// kUnsupported, kCorrupt and kIoError as trace::TraceReader; kInvalidArgument where no knob moves, or there is no
+/// Errors of trace::TraceReader; kInvalidArgument where no knob moves, or there is no
 /// step.
 Result<Recorded> read_recorded(const std::vector<std::string>& files, const LearnedShape& shape, const Reward& reward);
 

@@ -133,7 +133,7 @@ Status read_learner(const json& from, TrainingOptions& options) {
   return ok_status();
 }
 
-/// What learners share is said once.
+/// Gives each learner the options that learners share, which are said once.
 void share_options(TrainingOptions& options) {
   const rl::LearnerOptions& of = options.learner;
   rl::SacLearnerOptions& sac = options.sac;
@@ -196,7 +196,7 @@ double behind_of(const Episode& episode, const PolicyConfig& config) {
   return std::max(warm, begun);
 }
 
-/// Those of DRAPPS's own policies: what is best on a machine does not hang on who moves what.
+/// The knobs of DRAPPS's own policies: what is best on a machine does not hang on who moves what.
 std::vector<KnobId> searched_knobs() {
   std::vector<KnobId> knobs;
   for (const NamedKnob& knob : default_shape().knobs) {

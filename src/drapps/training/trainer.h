@@ -29,7 +29,7 @@ enum class LearnerKind : std::uint8_t { kPpo, kSac, kOffline };
 struct TrainingOptions {
   LearnerKind kind = LearnerKind::kPpo;
   std::string design;          // a published one (policy/published.h), or DRAPPS's own where empty
-  rl::LearnerOptions learner;  // of others than PPO what they share with it
+  rl::LearnerOptions learner;  // for other learners than PPO, what they share with it
   rl::SacLearnerOptions sac;
   rl::OfflineOptions offline{.threshold = 0.02};  // fits runs under the policy explore
   EpisodeOptions episodes;
@@ -50,20 +50,21 @@ nlohmann::json training_options_to_json(const TrainingOptions& options);
 class Trainer {
  public:
   /// Searches the best settings of all episodes, which takes some 10 ms each; or reads recorded runs.
-  /// @param runs  files of them, for a learner that takes these. kInvalidArgument where they are missing, or of no use
-  /// to the learner; and as read_recorded().
+  /// @param runs  files of recorded runs, for a learner that takes these. kInvalidArgument where they are missing, or
+  /// of no use to the learner; and as read_recorded().
   static Result<std::unique_ptr<Trainer>> begun(const TrainingOptions& options,
                                                 const std::vector<std::string>& runs = {});
 
-  /// kCorrupt where it is nothing that save() has given, kInvalidArgument where it was with other runs; and as begun().
+  /// The training that save() gave. kCorrupt where `saved` is nothing that save() has given, kInvalidArgument where it
+  /// was with other runs; and as begun().
   static Result<std::unique_ptr<Trainer>> restored(std::span<const std::uint8_t> saved,
                                                    const std::vector<std::string>& runs = {});
 
   const TrainingOptions& options() const noexcept { return options_; }
   bool done() const noexcept { return learner_->done(); }
-  /// An update, and the decisions before it.
+  /// Makes the decisions before an update, and the update.
   const rl::Progress& go_on();
-  /// Of every update so far.
+  /// The progress of every update so far.
   const std::vector<rl::Progress>& curve() const noexcept { return curve_; }
 
   /// What a policy is made of (learned_weights.h).
@@ -75,7 +76,7 @@ class Trainer {
  private:
   Trainer(const TrainingOptions& options, std::optional<Recorded> recorded);
   static LearnedShape shape_of(const TrainingOptions& options);
-  /// Which episodes are hard for the policy as it is, where some are to be.
+  /// Finds the episodes that are the hardest for the policy as it is.
   void look_for_hardest();
   std::unique_ptr<rl::Training> made_learner();
 

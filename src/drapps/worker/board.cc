@@ -238,7 +238,7 @@ void Board::release_pieces_of_done() {
     known.done = true;
     for (std::uint32_t i = 0; i < known.request.pieces; ++i) {
       if (Word::of(task.piece[i].load()).state != kPieceDelivered) continue;
-      // First: what is released must not be found again.
+      // The piece is closed first: what is released must not be found again.
       task.piece[i].store(Word{.ticket = ticket, .state = kPieceClosed}.bits());
       release_packet(*memory(), task.result[i].load());
     }

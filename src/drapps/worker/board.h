@@ -54,8 +54,8 @@ struct ProcessStatus {
   std::uint64_t heartbeats = 0;  // grows while the process is not stopped
   double cpu_seconds = 0;
   ProcessTimes times;         // where its time went; after its death what was known of it
-  double busy_seconds = 0;    // of it, samples and collations
-  double paused_seconds = 0;  // of it, slept because the CPU budget was used up
+  double busy_seconds = 0;    // part of `times`: samples and collations
+  double paused_seconds = 0;  // part of `times`: slept because the CPU budget was used up
   std::uint64_t samples = 0;
   std::uint64_t tasks = 0;
   Activity activity = Activity::kStarting;
@@ -65,8 +65,8 @@ struct ProcessStatus {
   double since_seconds = 0;  // age of the activity
   // The way to its first sample; -1: not there yet.
   double launch_seconds = -1;        // from enlist() to attach(): the process starts
-  double setup_seconds = -1;         // from there until it asks for work
-  double first_sample_seconds = -1;  // from there until it has made one, waiting for work included
+  double setup_seconds = -1;         // from attach() until it asks for work
+  double first_sample_seconds = -1;  // from asking until it has made one, waiting for work included
 };
 
 struct Slow {
@@ -126,7 +126,7 @@ class Board {
   /// Clears up after a process that is dead, however it ended. Requires that it is dead. Gives what became open again,
   /// by ticket.
   std::vector<Lost> reap(std::uint32_t number);
-  /// Of the process that has or had this number.
+  /// The status of the process that has or had this number.
   ProcessStatus status(std::uint32_t number) const;
   /// The slowest samples of all processes that are not reaped, slowest first.
   std::vector<Slow> slowest() const;
@@ -146,7 +146,7 @@ class Board {
     std::uint64_t ticket = kNoTicket;
     TaskRequest request;
     std::uint64_t at_ns = 0;
-    bool done = false;  // and its pieces released
+    bool done = false;  // it is done, and its pieces are released
   };
   /// What is known of a process by what was read last.
   struct KnownProcess {

@@ -124,7 +124,7 @@ Result<Work> BoardClient::next(std::chrono::nanoseconds timeout, bool pending) {
     if (waited == FutexWait::kInterrupted) return Work{};
     if (waited != FutexWait::kTimeout) continue;
     disown_strange();
-    arena_.tidy();  // others need what it has no use for
+    arena_.tidy();  // others need the memory that it has no use for
   }
 }
 
@@ -145,7 +145,7 @@ void BoardClient::disown_strange() {
   }
 }
 
-/// Of a task that cannot go away yet.
+/// Books the work on a task that cannot go away yet.
 void BoardClient::book_work(TaskEntry& task) noexcept {
   task.worked_ns.fetch_add(progress_.take_spent(), std::memory_order_relaxed);
 }

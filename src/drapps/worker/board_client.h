@@ -34,15 +34,15 @@ struct Work {
   std::uint32_t worker = 0;  // the virtual worker whose task it is
   std::uint64_t position = 0;
   std::span<std::byte> input;  // good until the task ends
-  MappedBlock block;           // in which it lies
+  MappedBlock block;           // in which the input lies
 };
 
 /// For one thread, but for allocate(), and handles, which may be dropped anywhere. In a child of the worker nothing but
 /// destruction is allowed, and that does nothing.
 class BoardClient {
  public:
-  /// In the process that is to work under an enlisted number.
-  /// @param budget  of a CpuBudget, which next() and begin() sleep for; -1: none
+  /// Attaches to a board, in the process that is to work under an enlisted number.
+  /// @param budget  descriptor of a CpuBudget, which next() and begin() sleep for; -1: none
   static Result<std::unique_ptr<BoardClient>> attach(int fd, std::uint32_t number, int budget = -1);
   static Result<std::unique_ptr<BoardClient>> attach(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number);
   ~BoardClient();
@@ -105,13 +105,13 @@ class BoardClient {
   ProcessEntry& process_;
   Claimer claimer_;
   std::set<std::uint64_t> owned_;  // tickets of own tasks
-  std::uint32_t heard_ = 0;        // of its wake-ups
+  std::uint32_t heard_ = 0;        // its wake-ups that it knows of
   bool wake_passed_on_ = false;    // on retirement
   std::optional<Heartbeat> heartbeat_;
   std::optional<CpuBudget> budget_;
   std::uint64_t (*const cpu_clock_)();
   ProcessProgress progress_;
-  std::optional<std::uint64_t> booked_ns_;  // up to here, on that clock; nothing while no budget is in force
+  std::optional<std::uint64_t> booked_ns_;  // time of cpu_clock_ that is booked; nothing while no budget is in force
 };
 
 }  // namespace drapps

@@ -14,7 +14,7 @@ constexpr std::uint32_t kMaxTasks = 1u << 20;
 constexpr std::uint64_t kMagic = 0x3330'6272'7061'7264;  // "draprb03"
 constexpr std::uint64_t kLeastRegion = std::uint64_t{256} << 20;
 constexpr std::uint64_t kUsualRegion = std::uint64_t{1} << 44;
-constexpr std::uint64_t kLargestRegion = std::uint64_t{1} << 46;  // with so many of them a file has room for
+constexpr std::uint64_t kLargestRegion = std::uint64_t{1} << 46;  // a file has room for the most regions of this size
 
 BoardGeometry plan(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_t region_bytes) {
   BoardGeometry plan{.magic = kMagic, .region_bytes = region_bytes};

@@ -14,7 +14,7 @@
 
 namespace drapps {
 
-/// What one process has of it. All of it may be called from any thread.
+/// What one process has of the memory. All members may be called from any thread.
 class BoardMemory final : public BlockRegions {
  public:
   /// A new memory for a parent and up to `max_processes` workers.
@@ -46,7 +46,7 @@ class BoardMemory final : public BlockRegions {
 
   void punch_all_but_results(std::uint32_t region) const;
 
-  const bool creator_;  // not attached to
+  const bool creator_;  // it was made here, not attached to
   const std::uint32_t max_processes_;
   const std::uint32_t max_tasks_;
   ProcessEntry* const processes_;

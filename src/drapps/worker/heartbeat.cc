@@ -26,7 +26,7 @@ Error no_descriptor(const char* what) {
                           "; raise the limit on open files (ulimit -n)"};
 }
 
-/// Unless it is certain that the parent has ended: where no descriptor is left, /proc does not tell.
+/// True unless it is certain that the parent has ended: where no descriptor is left, /proc does not tell.
 bool alive(const Parent& parent) {
   return !ProcessName{.pid = parent.pid, .start = parent.start & ProcessName::kStartMask}.has_ended();
 }

@@ -96,7 +96,7 @@ struct alignas(64) ProcessEntry {
   std::atomic<std::uint64_t> sequence;
   std::array<std::atomic<std::uint64_t>, kActivities> ended_ns;  // by Activity, from attached_ns to since_ns
   std::atomic<std::uint64_t> python_cpu_ns;                      // CPU time since the first request for work
-  std::atomic<std::uint64_t> cpu_at_ns;  // up to here, as cpu_ns counts; ~0 where that does not say
+  std::atomic<std::uint64_t> cpu_at_ns;  // where python_cpu_ns ends, as cpu_ns counts; ~0 where that does not say
   std::atomic<std::uint64_t> since_ns;   // this and the next four: CLOCK_MONOTONIC
   // The way to the first sample; 0: not there yet.
   std::atomic<std::uint64_t> enlisted_ns;
@@ -129,10 +129,11 @@ struct alignas(kPageBytes) BoardHeader {
   alignas(64) std::atomic<std::uint32_t> events;  // counts the tasks that came to an end; a futex
   std::atomic<std::uint32_t> stop;                // 1: all processes end
   alignas(64) std::atomic<std::uint64_t> oldest;  // no task with a lower ticket is under way
-  std::atomic<std::uint64_t> next;                // nor one with this ticket or a higher one
+  std::atomic<std::uint64_t> next;                // no task with this ticket or a higher one is under way
 };
 
-/// A result: this in a block, its parts behind it. The data of a part are in this block or in one of the maker's own.
+/// A part of a result. In a block lies a Manifest, and its parts behind it; the data of a part are in this block or in
+/// one of the maker's own.
 struct ManifestPart {
   std::uint64_t block;
   std::uint64_t start;  // in the block's data

@@ -11,7 +11,7 @@ constexpr std::uint64_t kAlignment = 64;
 
 std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Copied before it is looked at: whoever wrote it may still be writing.
+/// The parts of a manifest, which is copied before it is looked at: whoever wrote it may still be writing.
 Result<std::vector<ManifestPart>> read_parts(const BlockRegions& memory, std::uint64_t manifest, Manifest& head) {
   const auto in_front = memory.data_at(manifest, 0, sizeof(head));
   if (!in_front.ok()) return in_front.error();

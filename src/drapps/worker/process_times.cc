@@ -10,7 +10,7 @@ namespace drapps {
 namespace {
 
 constexpr int kTimesLooks = 1000;
-// By which CPU time may exceed what the cores can give: the clocks are read one after the other.
+// Time by which CPU time may exceed what the cores can give: the clocks are read one after the other.
 constexpr std::uint64_t kCpuSlackNs = 1'000'000'000;
 
 }  // namespace
@@ -39,7 +39,7 @@ std::optional<ProcessTimes> read_times(const ProcessEntry& process) noexcept {
     const std::uint64_t cpu = get(process.cpu_ns);
     const std::uint64_t now = monotonic_ns();
     if (process.sequence.load(std::memory_order_relaxed) != sequence) continue;
-    // Each change adds to one of them what it adds to `since`.
+    // Each change adds to one of the activities what it adds to `since`.
     if (attached == 0 || activity >= kActivities || times.wall_ns() != since - attached) return std::nullopt;
     times.activity_ns[activity] += now - std::min(now, since);
     if (cpu_at < cpu) times.python_cpu_ns += cpu - cpu_at;

@@ -9,13 +9,13 @@
 
 namespace drapps {
 
-/// Since the process attached; the activity under way counts up to the moment of reading, so they sum to the time since
-/// then. A process never waits for room in its region: that there is none is an error.
+/// Times since the process attached; the activity under way counts up to the moment of reading, so they sum to the time
+/// since then. A process never waits for room in its region: that there is none is an error.
 struct ProcessTimes {
   std::array<std::uint64_t, kActivities> activity_ns{};  // by Activity; kStarting: from attach() on
-  /// Since the process asked for work first, as of the last heartbeat or of 10 ms ago. Next to nothing of it is of
-  /// other activities than samples and collations: what is missing to their time has gone by in waiting: for a core,
-  /// for storage, asleep. Native threads of the dataset may make it more than that.
+  /// CPU time since the process asked for work first, as of the last heartbeat or of 10 ms ago. Next to nothing of it
+  /// is of other activities than samples and collations: what is missing to their time has gone by in waiting: for a
+  /// core, for storage, asleep. Native threads of the dataset may make it more than that.
   std::uint64_t python_cpu_ns = 0;
 
   std::uint64_t operator[](Activity activity) const noexcept { return activity_ns[static_cast<std::size_t>(activity)]; }

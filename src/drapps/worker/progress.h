@@ -15,14 +15,14 @@ namespace drapps {
 /// clock every 10 ms.
 class ProcessProgress {
  public:
-  /// @param cpu_clock  of what works in this process, in ns.
+  /// @param cpu_clock  gives the CPU time of what works in this process, in ns.
   ProcessProgress(ProcessEntry& process, std::uint64_t (*cpu_clock)()) noexcept
       : process_(process), cpu_clock_(cpu_clock) {}
 
-  /// The process is there: what it was at before began elsewhere.
+  /// The process has attached: its first activity begins now.
   void attach() noexcept;
-  /// Ends the activity before.
-  /// @return the nanoseconds that it took.
+  /// Begins an activity, and ends the one before.
+  /// @return the nanoseconds that the one before took.
   std::uint64_t enter(Activity activity) noexcept;
   Activity activity() const noexcept { return activity_; }
   void begin_sample(std::uint64_t ticket, std::int32_t piece, std::uint64_t position) noexcept;
@@ -40,8 +40,8 @@ class ProcessProgress {
   std::uint64_t sequence_ = 0;
   std::uint64_t since_ns_ = 0;
   std::array<std::uint64_t, kActivities> ended_ns_{};
-  std::uint64_t cpu_at_ns_ = 0;    // when the CPU clock was looked at last
-  std::uint64_t cpu_read_ns_ = 0;  // by the other clock
+  std::uint64_t cpu_at_ns_ = 0;    // what the CPU clock said when it was looked at last
+  std::uint64_t cpu_read_ns_ = 0;  // when the CPU clock was looked at last, on CLOCK_MONOTONIC
   std::uint64_t python_cpu_ns_ = 0;
   std::uint64_t spent_ns_ = 0;
   bool made_one_ = false;

@@ -1,8 +1,8 @@
 // Who is woken by what.
 //
-// Workers sleep on one futex, Header::work. Each sleeps under a bit of its own, and under kAnyone while it takes work.
-// What happens is written first, then counted in `work`, then woken for: who looked before it was written finds `work`
-// changed, and looks again.
+// Workers sleep on one futex, BoardHeader::work. Each sleeps under a bit of its own, and under kAnyone while it takes
+// work. What happens is written first, then counted in `work`, then woken for: who looked before it was written finds
+// `work` changed, and looks again.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ void task_in_one_process(benchmark::State& state) {
 }
 BENCHMARK(task_in_one_process);
 
-/// The same with a worker process, one task at a time: two wake-ups.
+/// publish() → deliver() → take() with a worker process, one task at a time: two wake-ups.
 void task_through_a_process(benchmark::State& state) {
   auto board = std::move(*Board::make(1, 64));
   const std::uint32_t number = *board->enlist();

@@ -41,7 +41,7 @@ class Condition:
 
     @property
     def scenario(self) -> Scenario:
-        """The same as a scenario without events."""
+        """The condition as a scenario without events."""
         return Scenario(self.name, self.name, self.workload, 10.0, (Segment(0.0, self.conditions),))
 
     def world(self, machine: Machine) -> World:

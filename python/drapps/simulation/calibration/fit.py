@@ -72,7 +72,7 @@ def stages(stretches: Sequence[Stretch], cpu: float) -> dict[str, float]:
 
 
 def waits(stretch: Stretch) -> bool:
-    """Whether its storage made readers wait."""
+    """Whether the storage of a stretch made readers wait."""
     return stretch.reads > WAITED * stretch.samples
 
 
@@ -197,5 +197,5 @@ def world_of(
 
 
 def _eager(world: World) -> World:
-    """The same where batches are taken as they come, as stretches take them."""
+    """The world where batches are taken as they come, as stretches take them."""
     return {**world, "consumer": {"step": 0.0}}

@@ -86,7 +86,7 @@ def explored(
 
 
 def run(replica: Replica, knobs: Knobs, seconds: float, condition: str = "") -> Stretch:
-    """One stretch."""
+    """Measures one stretch with these knobs."""
     replica.begin(knobs)
     try:
         stretch = measured(
@@ -104,7 +104,7 @@ def run(replica: Replica, knobs: Knobs, seconds: float, condition: str = "") -> 
 
 
 def _first(replica: Replica) -> dict[str, int]:
-    """All cores at work, at the usual depths."""
+    """The first settings to try: all cores at work, at the usual depths."""
     if replica.processes:
         return {"processes": min(core_count(), replica.limits["processes"][1])}
     wanted = {"workers": core_count(), "io_depth": 16, "prefetch_depth": 4, "fused": 1}

@@ -12,7 +12,7 @@ from drapps.simulation.calibration.replica import limits_of
 
 
 class NativeReplica:
-    """Of a `drapps.Loader`: its source and its description, in another loader."""
+    """A replica of a `drapps.Loader`: its source and its description, in another loader."""
 
     processes = False
 

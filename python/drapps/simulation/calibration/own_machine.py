@@ -1,6 +1,6 @@
 """The machine that this is: what ``drapps calibrate`` measures, and what it makes of it.
 
-Three conditions: photos in memory, of two sizes; photos behind an emulated storage; plain Python
+Four conditions: photos in memory, of two sizes; photos behind an emulated storage; plain Python
 samples in worker processes. The machine explains them all at once, and each residual is that of the
 world that `drapps simulate` would make of the condition.
 """

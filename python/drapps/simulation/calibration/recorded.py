@@ -23,7 +23,7 @@ from drapps.simulation.worlds import World
 from drapps.trace import Began, Decision, LimitsChanged, Trace
 
 _SHORTEST = 0.9  # seconds of a piece
-_FEWEST = 4  # batches of one
+_FEWEST = 4  # batches of a piece
 _WAITED = 0.1  # share of the time for which a training waits that could go faster
 _PAUSE = 0.1  # share of the time between passes, from which on a piece is left out
 _EPOCH = 10_000_000  # samples: where epochs end, recorded runs are cut
@@ -117,7 +117,7 @@ def refitted(files: Sequence[Path]) -> Refit:
 
 
 def _together(pieces: Sequence[Stretch]) -> list[Stretch]:
-    """One for each setting, the longest first."""
+    """One stretch for each setting, the longest first."""
     groups: dict[tuple[tuple[str, int], ...], list[Stretch]] = {}
     for each in pieces:
         groups.setdefault(tuple(sorted(each.knobs.items())), []).append(each)

@@ -25,7 +25,7 @@ class Replica(Protocol):
     limits: Mapping[str, tuple[int, int]]
 
     def begin(self, knobs: Mapping[str, int]) -> None:
-        """From now on the knobs stand there."""
+        """From now on the knobs stand as `knobs` says."""
 
     def batches(self) -> Iterator[tuple[int, int]]:
         """A pass: samples and bytes of each batch."""
@@ -44,5 +44,5 @@ class Replica(Protocol):
 
 
 def limits_of(stats: Stats) -> dict[str, tuple[int, int]]:
-    """By knob, between what it may stand."""
+    """The least and the most value of each knob."""
     return {name: (int(low), int(high)) for name, (low, high) in stats.limits.items()}

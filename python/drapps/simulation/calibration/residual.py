@@ -35,13 +35,13 @@ class Residual:
 
     @property
     def name(self) -> str:
-        """Of the run, for people."""
+        """The name of the run, for people."""
         knobs = " ".join(f"{name} {value}" for name, value in self.knobs.items())
         return f"{self.condition}, {knobs}" if self.condition else knobs
 
 
 def residual(world: World, stretch: Stretch) -> Residual:
-    """Of a stretch in a world."""
+    """The residual of a stretch in a world."""
     return Residual(
         stretch.condition,
         stretch.knobs,

@@ -22,7 +22,7 @@ _SEED = 11
 
 
 class TorchReplica:
-    """Of a `drapps.torch.DataLoader`, lifted or in worker processes, in an order of its own."""
+    """A replica of a `drapps.torch.DataLoader`, lifted or in worker processes, in its own order."""
 
     def __init__(self, loader: Any) -> None:
         if loader.batch_size is None:
@@ -113,7 +113,7 @@ class TorchReplica:
 
 
 def _bytes_of(batch: Any) -> int:
-    """Of the tensors in a batch, however they are nested."""
+    """The bytes of the tensors in a batch, however they are nested."""
     if isinstance(batch, torch.Tensor):
         return batch.numel() * batch.element_size()
     if isinstance(batch, Mapping):

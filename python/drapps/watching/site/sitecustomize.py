@@ -19,7 +19,7 @@ def _hook() -> None:
         return
     package = Path(__file__).resolve().parents[2]
     if importlib.machinery.PathFinder.find_spec("drapps") is None:
-        # Of another environment, whose other packages are not to be seen.
+        # This package is of another environment, whose other packages are not to be seen.
         init = str(package / "__init__.py")
         spec = importlib.util.spec_from_file_location(
             "drapps", init, submodule_search_locations=[str(package)]

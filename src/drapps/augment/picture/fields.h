@@ -47,7 +47,7 @@ template <>
 struct EnumNames<kernel::PassOrder> {
   static constexpr std::array<std::string_view, 2> kNames{"horizontal_first", "pillow13"};
 };
-// Pillow's on pictures; PyTorch's on tensors of bytes, with and without antialiasing, and on floats.
+// Pillow's arithmetic on pictures; PyTorch's on tensors of bytes, with and without antialiasing, and on floats.
 template <>
 struct EnumNames<kernel::Arithmetic> {
   static constexpr std::array<std::string_view, 4> kNames{"pillow", "torch_uint8", "torch_uint8_no_antialias",

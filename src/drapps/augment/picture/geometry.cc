@@ -95,7 +95,8 @@ std::optional<Rect> torch_resized_rect(Extent whole, const Range& scale, const R
   };
   for (int i = 0; i < kTries; ++i) {
     const double area = static_cast<double>(whole.height) * whole.width * static_cast<double>(uniform(scale));
-    // torch's exponential is right to one unit of the last place: both ends of two such have to make one rectangle.
+    // torch's exponential is right to one unit of the last place: the ratios two units below and two units above have
+    // to make one rectangle.
     const auto aspect = static_cast<float>(std::exp(static_cast<double>(uniform(log_ratio))));
     const auto sides = [&](float far) -> Sides {
       const auto end = static_cast<double>(std::nextafter(std::nextafter(aspect, far), far));

@@ -48,7 +48,8 @@ Rect central_rect(Extent whole, Extent crop, Rounding rounding = Rounding::kHalf
 /// and left (2 words). After ten misses the central crop of the nearest allowed ratio.
 Rect random_resized_rect(Extent whole, const Range& scale, const Range& ratio, Draws& draws) noexcept;
 
-/// The same as torchvision itself draws it from torch's generator, of a picture of at most 2^20 rows and columns.
+/// The rectangle of RandomResizedCrop as torchvision itself draws it from torch's generator, of a picture of at most
+/// 2^20 rows and columns.
 /// Nothing, and numbers that are of no use then, where only torch can tell, or where torchvision's is empty.
 /// @param log_ratio the logarithms of `ratio` as torch rounds them
 std::optional<Rect> torch_resized_rect(Extent whole, const Range& scale, const Range& log_ratio, const Range& ratio,

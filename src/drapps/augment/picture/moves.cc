@@ -88,7 +88,7 @@ Result<ImageView> bordered(const Picture& picture, const ImageView& view, const 
   return padded->crop({rect.top - all.top, rect.left - all.left, rect.height, rect.width});
 }
 
-/// Whether the move was noted instead of made. `move` has its own fields; the sizes come here.
+/// Whether the move was noted instead of made. `move` has all fields but the sizes, which are set here.
 bool noted(Picture& picture, OpContext& ctx, TrailStep move, Extent after) {
   if (ctx.trail == nullptr) return false;
   move.before = picture.extent;

@@ -66,7 +66,7 @@ class Scratch {
     return images_[image_turn_ ^= 1].reshape(channels, extent.height, extent.width);
   }
   Result<ImageView> next_mask(Extent extent) { return masks_[mask_turn_ ^= 1].reshape(1, extent.height, extent.width); }
-  /// The buffer itself, for a decoder that learns the size on the way.
+  /// The buffer of the next image itself, for a decoder that learns the size on the way.
   ImageBuffer& next_image_buffer() noexcept { return images_[image_turn_ ^= 1]; }
   ImageBuffer& next_mask_buffer() noexcept { return masks_[mask_turn_ ^= 1]; }
   kernel::Resizer& resizer() noexcept { return resizer_; }

@@ -28,7 +28,7 @@ std::string_view tag_of(const Op& op) noexcept;
 int version_of(const Op& op) noexcept;
 Status check(const Op& op);
 Result<PictureSpec> infer(const Op& op, const PictureSpec& in);
-/// Whether what it makes of a picture depends on what it is handed to draw with.
+/// Whether what the op makes of a picture depends on what it is handed to draw with.
 bool draws(const Op& op);
 Status run(const Op& op, Picture& picture, OpContext& ctx);
 /// What run() reads of a picture of `whole`, not empty, with the same draws; all of it for an op without region().

@@ -23,7 +23,7 @@ struct RandomApply {
   bool operator==(const RandomApply&) const = default;
 
   Status check() const;
-  /// Of this op alone: what comes behind the ops it covers is either() of both cases.
+  /// What is known behind this op alone, which is `in`; what comes behind the ops it covers is either() of both cases.
   Result<PictureSpec> infer(const PictureSpec& in) const;
   /// Sets ctx.skip.
   Status run(Picture& picture, OpContext& ctx) const;

@@ -110,7 +110,7 @@ inline std::vector<Op> moving_ops() {
   return ops;
 }
 
-/// One or more of every kind.
+/// One or more ops of every kind.
 inline std::vector<Op> all_ops() {
   std::vector<Op> ops = moving_ops();
   for (const auto order : {kernel::PassOrder::kHorizontalFirst, kernel::PassOrder::kPillow13}) {

@@ -35,8 +35,8 @@ struct TrailStep {
   Rect rect;                           // of a crop, in pixels of the picture
   kernel::PadMode border{};            // of a crop
   std::array<std::uint8_t, 4> fill{};  // per channel, of a constant border
-  bool nearest = false;                // of a resize: by the nearest neighbour, as Pillow does it; or
-  kernel::Filter filter{};             // by this one
+  bool nearest = false;                // of a resize: by the nearest neighbour, as Pillow does it
+  kernel::Filter filter{};             // of a resize that is not by the nearest neighbour
   kernel::PassOrder order{};           // of a resize
   kernel::Arithmetic arithmetic{};     // of a resize
   double factor = 1;                   // of a change of colours; of the hue, turns
@@ -45,7 +45,7 @@ struct TrailStep {
 
 struct Trail {
   std::vector<TrailStep> steps;   // in the order in which they are made
-  std::vector<Erasure> erasures;  // of the finished row, behind all of them
+  std::vector<Erasure> erasures;  // of the finished row, behind all steps
 
   void clear() noexcept {
     steps.clear();

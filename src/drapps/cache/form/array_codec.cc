@@ -73,7 +73,7 @@ std::size_t ArrayCodec::pack(const ArrayLayout& layout, std::span<const std::uin
   return rows.size();
 }
 
-/// By what it makes of a band in the middle.
+/// Chooses the filter by what each makes of a band in the middle.
 Result<ByteFilter> ArrayCodec::choose(FormId form, const ArrayView& array) {
   const Compressor* const compressor = this->compressor(form);
   if (compressor == nullptr || array.shape.bytes() == 0) return ByteFilter::kNone;

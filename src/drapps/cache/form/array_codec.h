@@ -41,8 +41,8 @@ class ArrayCodec {
   static std::size_t bound(FormId form, const ArrayShape& shape) noexcept {
     return ArrayLayout(form, ByteFilter::kNone, shape).bound();
   }
-  /// How many bytes it takes. kTooLarge beyond kMaxArrayBytes or kMaxRowBytes, kResourceExhausted without memory to
-  /// work in.
+  /// Encodes an array, and gives how many bytes it takes. kTooLarge beyond kMaxArrayBytes or kMaxRowBytes,
+  /// kResourceExhausted without memory to work in.
   /// @param form  an array form.
   /// @param out   of bound() bytes.
   Result<std::size_t> encode(FormId form, const ArrayView& array, std::span<std::uint8_t> out);
@@ -67,7 +67,7 @@ class ArrayCodec {
   MemoryLedger& ledger_;
   std::array<std::unique_ptr<Compressor>, kForms> compressors_;
   Buffer rows_;      // of a band
-  Buffer filtered_;  // the same, filtered
+  Buffer filtered_;  // rows of a band, filtered
 };
 
 }  // namespace drapps::cache

@@ -28,7 +28,7 @@ Error damaged(const std::string& what) {
   return {.code = ErrorCode::kCorrupt, .stage = Stage::kDecode, .message = "a cached array is damaged: " + what};
 }
 
-/// Of the header and the directory.
+/// The checksum of the header and the directory.
 std::uint64_t head_sum(std::span<const std::uint8_t> entry, std::size_t content_at) noexcept {
   const std::uint64_t header = XXH3_64bits(entry.data(), kSumAt);
   const std::size_t directory = ArrayLayout::kHeaderBytes;

@@ -3,7 +3,7 @@
 //   offset  bytes
 //   0       4      "DRAF"
 //   4       1      version, 1
-//   5       1      form, 6 filter, 7 dtype: numbers of FormId, Filter, Dtype
+//   5       1      form, 6 filter, 7 dtype: numbers of FormId, ByteFilter, Dtype
 //   8       8      planes, 16 rows of a plane, 24 bytes of a row, 32 rows of a band
 //   40      8      XXH3-64 of the header before this place and of the directory
 //   48      16     for each band: the end of its bytes behind the directory, and their XXH3-64
@@ -48,7 +48,7 @@ struct ArrayLayout {
 
   /// For an array that is to be encoded. Requires at most kMaxArrayBytes, and kMaxRowBytes of a row.
   ArrayLayout(FormId made_as, ByteFilter with, const ArrayShape& array) noexcept;
-  /// Of an encoded array, all of it checked but for the bands' content. kCorrupt says what is wrong.
+  /// The layout of an encoded array, all of it checked but for the bands' content. kCorrupt says what is wrong.
   static Result<ArrayLayout> parse(std::span<const std::uint8_t> entry);
 
   std::uint64_t bands_down() const noexcept { return shape.rows == 0 ? 0 : (shape.rows + band_rows - 1) / band_rows; }

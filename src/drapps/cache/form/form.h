@@ -15,7 +15,7 @@ enum class FormId : std::uint8_t {
   kBytes,         // of its file
   kCoefficients,  // of a JPEG: decode/jpeg/coefficients.h
   kRaw,           // an array: form/array_codec.h
-  kRawLz4,        // the same, compressed
+  kRawLz4,        // an array, compressed
   kRawZstd,
   kRawSnappy,
   kPrepared,  // an array, with the ops behind it that draw nothing

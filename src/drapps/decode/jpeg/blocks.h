@@ -8,7 +8,8 @@
 
 namespace drapps::jpeg {
 
-/// Asked from the top down, and within a row of MCUs from left to right; what is left out is skipped.
+/// Gives the coefficients of MCUs. It is asked from the top down, and within a row of MCUs from left to right; what is
+/// left out is skipped.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;

@@ -65,7 +65,7 @@ Result<CoefficientHead> read_coefficient_head(std::span<const std::uint8_t> byte
 /// As Decoder::inspect(): errors of read_coefficient_head(), and kTooLarge.
 Result<ImageInfo> inspect_coefficients(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
 
-/// Blocks of a file in this form. One thread; memory is charged to the ledger and kept.
+/// Blocks of a file in the coefficient form. One thread; memory is charged to the ledger and kept.
 class CoefficientReader final : public BlockSource {
  public:
   explicit CoefficientReader(MemoryLedger& ledger, kernel::Level level = kernel::active_level()) noexcept
@@ -90,7 +90,7 @@ class CoefficientReader final : public BlockSource {
     const std::uint8_t* values;
     std::size_t blocks;
   };
-  /// Those of `count` MCUs of row `row` from column `first` on, in run `run`.
+  /// The stored blocks of `count` MCUs of row `row` from column `first` on, in run `run`.
   StoredBlocks stored(std::int32_t row, std::size_t run, std::int32_t first, std::int32_t count) const noexcept;
 
   void reset() noexcept { places_.reset(); }
@@ -105,7 +105,7 @@ class CoefficientReader final : public BlockSource {
   };
   struct McuRowPlace {
     std::uint64_t begin = 0;           // of a row of MCUs, in the file
-    std::uint32_t values[kMaxRuns]{};  // of each run, from there on
+    std::uint32_t values[kMaxRuns]{};  // of each run, from `begin` on
   };
   static_assert(sizeof(McuRowPlace) == 24);
 
@@ -119,11 +119,11 @@ class CoefficientReader final : public BlockSource {
   std::array<BlockRun, kMaxRuns> runs_{};
   Buffer places_;
   std::int32_t row_ = -1;                               // that the last read() was of
-  std::int32_t column_ = 0;                             // MCU behind it
-  std::array<const std::uint8_t*, kMaxRuns> values_{};  // of that MCU
+  std::int32_t column_ = 0;                             // MCU behind those that the last read() was of
+  std::array<const std::uint8_t*, kMaxRuns> values_{};  // of the MCU at column_, in each run
 };
 
-/// Pixels of files in this form. One thread; memory is charged to the ledger and kept.
+/// Pixels of files in the coefficient form. One thread; memory is charged to the ledger and kept.
 class CoefficientDecoder {
  public:
   explicit CoefficientDecoder(MemoryLedger& ledger, kernel::Level level = kernel::active_level()) noexcept
@@ -140,7 +140,7 @@ class CoefficientDecoder {
   Renderer renderer_;
 };
 
-/// Makes files of this form. One thread; working memory is charged to the ledger and kept.
+/// Makes files in the coefficient form. One thread; working memory is charged to the ledger and kept.
 class Transcoder {
  public:
   explicit Transcoder(MemoryLedger& ledger, kernel::Level level = kernel::active_level())

@@ -17,9 +17,9 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::array<char, 8> kCoefficientMagic{'\x89', 'D', 'J', 'C', '\r', '\n', '\x1A', '\n'};
 inline constexpr std::uint32_t kVersion = 1;
 
-// From the begin of lane 0.
+// Offsets from the begin of lane 0.
 inline constexpr std::size_t kVersionAt = 8, kHeadLanesAt = 12, kSumAt = 16;
-// From the begin of lane 1; the rest of it is zeros.
+// Offsets from the begin of lane 1; the rest of that lane is zeros.
 inline constexpr std::size_t kWidthAt = 0, kHeightAt = 4, kComponentsAt = 8, kAcrossAt = 9, kDownAt = 10,
                              kOrientationAt = 11, kShapeBytes = 12;
 inline constexpr std::size_t kTablesAt = 2 * kernel::jpeg::kLane;

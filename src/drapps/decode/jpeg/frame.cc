@@ -110,7 +110,7 @@ class HeaderReader {
     return true;
   }
 
-  /// What libjpeg takes the colours for.
+  /// Whether libjpeg takes the colours for YCbCr.
   bool is_ycc() const {
     if (jfif_) return true;
     if (adobe_transform_) return *adobe_transform_ != 0;

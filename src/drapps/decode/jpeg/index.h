@@ -59,7 +59,7 @@ class IndexStore : public LearnedStore {
   /// nothing is known; a record that is another file now is forgotten.
   virtual bool get(const IndexKey& key, ScanIndex& index) = 0;
 
-  /// Keeps a copy where it says more than what is known, and where memory allows.
+  /// Keeps a copy of `entries` where they say more than what is known, and where memory allows.
   virtual void offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) = 0;
 };
 

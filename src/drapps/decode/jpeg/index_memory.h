@@ -61,7 +61,7 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
   /// The store itself, its table, and all entries as malloc rounds them. At most the budget.
   std::size_t bytes() const noexcept override { return own_.used(); }
 
-  /// As asked for, or 0 where there was no memory for the table.
+  /// The records of the source, as the constructor was told, or 0 where there was no memory for the table.
   std::uint64_t records() const noexcept { return records_; }
 
   /// Copies whatever is known of `record`, of any identity, which is put into `key`. False where nothing is.
@@ -96,7 +96,7 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
   static void copy_to(const IndexBlock& block, ScanIndex& index);
 
   MemoryLedger own_;       // the budget
-  std::size_t fixed_ = 0;  // bytes of it that are there without any record
+  std::size_t fixed_ = 0;  // bytes of the budget that are used without any record
   std::uint64_t records_ = 0;
   std::uint64_t released_ = 0;  // the record that was dropped last
   std::size_t share_ = 0;       // of the budget for the entries of one record

@@ -62,7 +62,7 @@ void add(Counter& counter, std::uint64_t count = 1) noexcept { counter.fetch_add
 
 struct SharedIndexStore::IndexHeader {
   IndexGeometry geometry;
-  alignas(64) Counter end;  // behind this one no record is
+  alignas(64) Counter end;  // offset from which on there is no record
   Counter backed;           // 1: the slots have pages, as they do from the first record on
   alignas(64) Counter records;
   Counter complete, entries, complete_entries, hits, misses, refused, damaged;
@@ -71,9 +71,9 @@ struct SharedIndexStore::IndexHeader {
 struct SharedIndexStore::IndexRecord {
   std::uint64_t low, high;  // of the hash
   IndexShape shape;
-  Counter known;  // a Known
+  Counter known;  // a KnownEntries
 
-  // Behind it there is room for all entries of the shape. Those that `known` counts never change.
+  // Behind the record there is room for all entries of its shape. Those that `known` counts never change.
   std::uint16_t* halves() noexcept { return reinterpret_cast<std::uint16_t*>(this + 1); }
 
   static std::uint64_t bytes_for(std::uint64_t entries) noexcept {
@@ -239,7 +239,7 @@ SharedIndexStore::IndexRecord* SharedIndexStore::place(const IndexKey& key, cons
     if (slot.compare_exchange_strong(there, word, std::memory_order_acq_rel)) return candidate;
     record = record_at(there, key);
   }
-  // Nobody else knows of the new one. It goes, if nothing was put behind it.
+  // Nobody else knows of the new record. Its memory is given back if nothing was put behind it.
   std::uint64_t end = offset + bytes;
   header().end.compare_exchange_strong(end, offset, std::memory_order_release, std::memory_order_relaxed);
   return record;

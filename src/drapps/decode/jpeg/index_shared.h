@@ -27,7 +27,8 @@
 
 namespace drapps::jpeg {
 
-/// What is known, and what became of those who asked. Of a process that is killed the last step may not be counted.
+/// What a table knows, and how calls of get() and offer() ended. Of a process that is killed the last step may not be
+/// counted.
 struct SharedIndexStatistics {
   std::uint64_t records = 0;           // pictures that are known in part or as a whole
   std::uint64_t complete = 0;          // known as a whole
@@ -67,10 +68,10 @@ class SharedIndexStore final : public IndexStore {
   /// What a file is called here: the low half of the hash is its record, the high half and the size its identity.
   IndexKey key_of(std::span<const std::uint8_t> file) const noexcept;
 
-  /// 8 where the complete index of such a picture is within the budget of one.
+  /// 8 where the complete index of such a picture is within the budget of one picture.
   std::uint32_t group(std::uint32_t mcus_across, std::uint32_t mcus_down) const noexcept override;
   bool get(const IndexKey& key, ScanIndex& index) override;
-  /// Keeps what reaches further down. Anything that is not plausible() is ignored.
+  /// Keeps `entries` where they reach further down than what is known. Anything that is not plausible() is ignored.
   void offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) override;
   /// Pages in use.
   std::size_t bytes() const noexcept override { return file_.resident(); }

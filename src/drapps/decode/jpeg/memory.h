@@ -21,7 +21,7 @@ class MemoryManager {
 
   /// Takes the place of cinfo->mem. What was allocated before stays with the manager it came from.
   void install(jpeg_decompress_struct& cinfo) noexcept;
-  /// Puts the first manager back, so that jpeg_destroy_decompress() frees what it holds.
+  /// Puts libjpeg's own manager back, so that jpeg_destroy_decompress() frees what it holds.
   void remove(jpeg_decompress_struct& cinfo) noexcept;
 
  private:

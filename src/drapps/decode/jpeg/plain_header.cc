@@ -8,7 +8,7 @@
 namespace drapps::jpeg {
 namespace {
 
-constexpr std::size_t kJfifLength = 12, kAdobeLength = 12;  // up to what is read of them
+constexpr std::size_t kJfifLength = 12, kAdobeLength = 12;  // bytes of the body up to the last that is read
 
 std::string_view text_of(std::span<const std::uint8_t> body) {
   return {reinterpret_cast<const char*>(body.data()), body.size()};

@@ -91,7 +91,7 @@ class Twins {
     const Status status = own_[level]->read(file_, info_, region, *out, store == nullptr ? nullptr : &use);
     return difference(status, *out, region);
   }
-  /// The same of libjpeg's partial decoding.
+  /// What is wrong with a region of the file, decoded in part by libjpeg; empty where it is as libjpeg's whole picture.
   std::string compare_turbo(const Rect& region) {
     const Result<ImageView> out = part_.reshape(picture_.channels, region.height, region.width);
     if (!out.ok()) return "no memory";

@@ -131,7 +131,7 @@ class Strip {
   }
   std::uint8_t* temporary(std::int32_t i) const { return memory_ + temporary_ + i * temporary_stride_; }
 
-  /// Beyond the picture its outermost samples count on.
+  /// Sets the samples of chroma beside the picture to its outermost ones.
   void extend_edges() const {
     const std::int32_t end = part_.chroma.width;
     for (std::int32_t c = 1; c < components_; ++c) {

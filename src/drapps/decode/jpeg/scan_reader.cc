@@ -86,7 +86,8 @@ std::uint64_t ScanReader::entry_of(std::uint32_t row, std::uint32_t column) cons
   return std::uint64_t{row} * index_->shape.groups_across() + column / index_->shape.group;
 }
 
-/// To the last known place at or before an MCU, where that is further on. False for a place that is none.
+/// Moves `place` to the last known place at or before an MCU, where that is further on. False where it is outside the
+/// scan.
 bool ScanReader::jump(ScanPlace& place, std::uint32_t row, std::uint32_t column) {
   if (index_ == nullptr || index_->entries.empty()) return true;
   const IndexShape& shape = index_->shape;
@@ -122,7 +123,7 @@ bool ScanReader::skip(ScanPlace& place, std::uint64_t to) {
   return true;
 }
 
-/// Behind `count` MCUs more.
+/// Moves `place` behind `count` more MCUs. False where the data contradicts itself.
 bool ScanReader::arrive(ScanPlace& place, std::uint64_t count) {
   place.mcu += count;
   for (const std::int32_t predictor : place.cursor.dc) {

@@ -27,8 +27,7 @@ class ScanReader final : public BlockSource {
   /// Makes ready for the scan of a regular file. False for one that is left to libjpeg. kResourceExhausted as
   /// Buffer::ensure.
   /// @param index  null, or what is known of this picture, its shape set; it is extended in place by what reading
-  /// passes,
-  ///               and must outlive the reading.
+  ///               passes, and must outlive the reading.
   Result<bool> begin(std::span<const std::uint8_t> bytes, const Frame& frame, ScanIndex* index);
 
   bool read(std::int32_t row, std::int32_t first, std::int32_t count,
@@ -42,9 +41,9 @@ class ScanReader final : public BlockSource {
   void reset() noexcept;
 
  private:
-  /// Between two MCUs of the scan.
+  /// A place between two MCUs of the scan.
   struct ScanPlace {
-    std::uint64_t mcu = 0;  // the one before which it is
+    std::uint64_t mcu = 0;  // the one behind the place
     kernel::jpeg::Cursor cursor;
   };
 

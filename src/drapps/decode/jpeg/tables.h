@@ -29,7 +29,7 @@ class TableCache {
   struct TablePlace {
     std::array<std::uint8_t, 16 + 256> code;
     std::size_t size = 0;          // 0: free
-    std::uint64_t last_asked = 0;  // of all asking
+    std::uint64_t last_asked = 0;  // number of the last get() of this code
     kernel::jpeg::CodeClass kind{};
     bool good = false;
   };

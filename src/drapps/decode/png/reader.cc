@@ -159,7 +159,7 @@ class Painter {
           std::uint8_t* row)
       : header_(header), options_(options), region_(region), out_(out), row_(row) {}
 
-  /// Bytes that a row of the region takes once it is one of rows.h.
+  /// Bytes that a row of the region takes in any form that rows.h reads.
   static std::size_t row_bytes(const Rect& region) { return 4 * static_cast<std::size_t>(region.width); }
 
   void paint(std::int32_t y, const std::uint8_t* source) {

@@ -117,7 +117,8 @@ class PngWalk {
     return ok_status();
   }
 
-  /// Nothing here changes a pixel, but it may say which way is up, and Pillow insists on whole chunks.
+  /// Reads the chunks behind the picture's data: they change no pixel, but may give the orientation, and Pillow insists
+  /// on whole chunks.
   Status behind_data() {
     in_front_ = false;
     bool data = true;
@@ -152,7 +153,7 @@ class PngWalk {
     return texts_.check(chunk);
   }
 
-  /// A count that cannot be, or a second one, makes a still picture of it.
+  /// A count of frames that cannot be, or a second one, makes a still picture of the file.
   void animation(std::uint32_t frames) {
     const bool counts = !frames_ && frames != 0 && frames <= 0x80000000;
     if (frames_ || counts) frames_ = counts ? std::optional(std::uint64_t{frames}) : std::nullopt;

@@ -48,10 +48,10 @@ class DataChunks {
   DataChunks(std::span<const std::uint8_t> file, const PngHeader& header) noexcept
       : file_(file), next_(header.data_at) {}
 
-  /// Nothing behind the last one.
+  /// The next body; nothing behind the last one.
   std::optional<std::span<const std::uint8_t>> next() noexcept;
 
-  /// Place in the file of the chunk given last, and in the end of what follows it.
+  /// Place in the file of the body that next() gave last, or, once it has given nothing, of what follows the chunks.
   std::size_t place() const noexcept { return place_; }
 
  private:

@@ -40,7 +40,7 @@ class CudaDevice final : public Device {
     ~Entered();
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
-    /// Of entering: kDeviceLost in another process than the device's, too.
+    /// What entering gave: kDeviceLost in another process than the device's, too.
     const Status& status() const noexcept { return status_; }
     const CudaFunctions& call() const noexcept;
     Status check(int result, const char* what) const { return device_.driver_->check(result, what); }

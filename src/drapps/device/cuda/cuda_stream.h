@@ -28,7 +28,7 @@ class CudaStream final : public Stream {
   /// so that blocks of kernels in a training's stream of a higher one begin first. Streams of torch have the least,
   /// too, unless they are made with another.
   static Result<std::unique_ptr<Stream>> make(const CudaDevice& device);
-  /// Another's, which this does not end.
+  /// A stream of somebody else's, which the returned object does not end.
   static Result<std::unique_ptr<Stream>> of(const CudaDevice& device, CudaHandle stream);
   ~CudaStream() override;
   Status copy_in(std::byte* device, const std::byte* host, std::size_t bytes) override;

@@ -23,7 +23,7 @@ struct HostDeviceOptions {
   std::size_t memory_bytes = std::size_t{1} << 30;  // of the device; pinned memory does not count
   std::chrono::nanoseconds copy_latency{0};         // of each copy, before its first byte is read
   std::chrono::nanoseconds launch_latency{0};       // of each launch, before its first block
-  std::uint64_t launches = ~std::uint64_t{0};       // with the one behind these it is lost
+  std::uint64_t launches = ~std::uint64_t{0};       // the device is lost with the launch behind these
   bool host_reads = true;                           // false: batches there count as those on a GPU
 };
 

@@ -27,8 +27,8 @@ class HostEvent final : public Event {
     std::mutex mutex;  // guards all below
     std::condition_variable reached_more;
     std::uint64_t recorded = 0;  // times
-    std::uint64_t reached = 0;   // of these, the latest that a stream has come to
-    std::uint64_t at_ns = 0;     // when it did
+    std::uint64_t reached = 0;   // number of the latest recording that a stream has come to
+    std::uint64_t at_ns = 0;     // when a stream came to that
 
     void reach(std::uint64_t time);
     void await(std::uint64_t time);

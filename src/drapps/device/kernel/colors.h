@@ -18,7 +18,7 @@ enum class Change : std::int32_t { kBrightness, kContrast, kSaturation, kHue, kG
 struct PictureColor {
   Change change = Change::kBrightness;
   std::int32_t behind = 0;             // so many of the moves that follow the resize
-  float factor = 1;                    // of the first three
+  float factor = 1;                    // of kBrightness, kContrast and kSaturation
   std::int32_t number = 0;             // of kHue, 1/256 turns; of kGrayscale, channels that it leaves
   std::int32_t height = 0, width = 0;  // of kContrast: of the picture whose mean it blends with
 };
@@ -32,7 +32,7 @@ inline std::int32_t luma_of(const Pixel& pixel) {
   return pixel.channels == 3 ? luma_of(pixel.levels[0], pixel.levels[1], pixel.levels[2]) : pixel.levels[0];
 }
 
-/// From `degenerate` by `factor` of the way to `level`, and on behind it.
+/// The level that is `factor` of the way from `degenerate` to `level`; behind it for a factor above 1.
 inline std::int32_t blended(std::int32_t degenerate, std::int32_t level, float factor) {
   const float value = static_cast<float>(degenerate) + factor * static_cast<float>(level - degenerate);
   return static_cast<std::int32_t>(value < 0.0F ? 0.0F : value > 255.0F ? 255.0F : value);
@@ -55,7 +55,7 @@ inline float hue_of(std::int32_t r, std::int32_t g, std::int32_t b, std::int32_t
   return static_cast<float>(4.0 + static_cast<double>(gc) - static_cast<double>(rc));
 }
 
-/// Through Pillow's HSV of bytes, and back.
+/// Turns the hue of a pixel: to Pillow's HSV of bytes, and back.
 inline void turn_hue(Pixel& pixel, std::int32_t shift) {
   const std::int32_t r = pixel.levels[0], g = pixel.levels[1], b = pixel.levels[2];
   const std::int32_t upper = g > b ? g : b, lower = g < b ? g : b;

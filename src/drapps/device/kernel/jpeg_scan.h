@@ -133,7 +133,8 @@ class JpegSegmentDecoder {
   }
 
  private:
-  /// Before an MCU that is not the segment's first: over the restart marker where one is due; else not beyond the next.
+  /// Before an MCU that is not the segment's first: goes over the restart marker where one is due, else checks that the
+  /// bits are not beyond the next one.
   bool pass_restart(std::int32_t column) {
     if (scan_.interval == 0) return true;
     const std::uint32_t mcu = static_cast<std::uint32_t>(segment_.row) * static_cast<std::uint32_t>(scan_.mcus_across) +
@@ -166,7 +167,7 @@ class JpegSegmentDecoder {
           if (!decode_block(c, block)) return false;
         }
       }
-      // Their sums are of 16 bits, or nothing that the host decodes by itself.
+      // Predictors are of 16 bits, or the scan is nothing that the host decodes by itself.
       if (dc_[c] != static_cast<std::int16_t>(dc_[c])) return false;
     }
     return true;

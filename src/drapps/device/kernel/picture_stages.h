@@ -8,8 +8,7 @@
 // 3. Colours change behind the resize, among the moves that follow it. Each change is of a pixel by itself (colors.h),
 //    given the mean of the whole picture that a contrast blends with (contrast.h).
 // 4. A resize of what was resized before, or of changed colours, reads a picture that is kept: a launch of its own
-// makes
-//    that (keep.h), and what follows begins with it.
+//    makes that (keep.h), and what follows begins with it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ struct AxisMove {
   std::int32_t length = 0;
 };
 
-/// What stands where that leaves the `length` places: kernel::PadMode.
+/// What stands where an AxisMove leaves the `length` places: kernel::PadMode.
 enum class Border : std::int32_t { kFill, kEdge, kReflect, kSymmetric };
 
 /// A crop or a flip of a picture.
@@ -57,7 +56,7 @@ struct PictureWork {
                                        // AugmentArguments::kept, to its first pixel
   std::int32_t moves = 0;              // number of its first in AugmentArguments::moves
   std::int32_t before = 0;             // so many before the resize, in the order in which they are made
-  std::int32_t after = 0;              // and so many behind it
+  std::int32_t after = 0;              // moves behind the resize
   std::int32_t vertical_first = 0;     // of two passes
   ResizeAxis axes[2];                  // down, across
   std::int32_t first_color = 0;        // number of its first in AugmentArguments::colors
@@ -66,7 +65,7 @@ struct PictureWork {
   std::int32_t erasures = 0;           // in the order in which they happen
   std::int32_t rows = 0, columns = 0;  // of a picture that is kept, whose planes lie one after another; 0: it is none
   std::int32_t channels = 0;           // of such a picture, or 0: as many as the launch's pictures
-  std::int32_t made_channels = 0;      // likewise, of one that is made to be kept
+  std::int32_t made_channels = 0;      // of a picture that is made to be kept, or 0: as many as the launch's pictures
   std::int32_t made_rows = 0, made_columns = 0;
   std::int64_t offset = 0;  // bytes from AugmentArguments::kept to it
 };
@@ -161,7 +160,7 @@ class PictureStages {
     return stages;
   }
 
-  /// Of the picture that it begins with.
+  /// Channels of the picture that the stages begin with.
   std::int32_t channels() const { return work_.channels > 0 ? work_.channels : a_.picture_channels; }
 
   std::int32_t first_axis() const { return work_.vertical_first != 0 ? 0 : 1; }
@@ -238,7 +237,7 @@ class PictureStages {
   const ResizeAxis& second() const { return work_.axes[1 - first_axis()]; }
   const std::int32_t* numbers(const ResizeAxis& axis) const { return a_.plans + axis.plan; }
 
-  /// Of the picture before the resize; `along` is a place on the dimension of the first pass.
+  /// A level of the picture before the resize; `along` is a place on the dimension of the first pass.
   std::uint8_t level(std::int32_t channel, std::int32_t along, std::int32_t other) const {
     const std::int32_t y = first_axis() == 0 ? along : other;
     const std::int32_t x = first_axis() == 0 ? other : along;

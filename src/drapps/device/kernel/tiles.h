@@ -17,7 +17,7 @@ struct Tile {
   std::int32_t picture;
   std::int32_t first[2];  // pixel, down and across
 
-  /// @param block  of those of pictures of height x width, or smaller ones.
+  /// @param block  a number among the blocks of pictures of height x width, or smaller ones.
   Tile(std::int32_t height, std::int32_t width, std::int32_t block) {
     const std::int32_t across = tiles(width, kSides[1]);
     const std::int32_t each = tiles(height, kSides[0]) * across;
@@ -27,7 +27,7 @@ struct Tile {
   }
 
   static constexpr std::int32_t tiles(std::int32_t side, std::int32_t tile) { return (side + tile - 1) / tile; }
-  /// Of a picture.
+  /// Tiles of a picture.
   static constexpr std::int64_t count(std::int32_t height, std::int32_t width) {
     return std::int64_t{tiles(height, kSides[0])} * tiles(width, kSides[1]);
   }
@@ -61,7 +61,7 @@ struct TileLines {
     lines = most - least;
   }
 
-  /// A thread's share of them, in the phase behind find().
+  /// Makes a thread's share of the lines, in the phase behind find().
   void fill(const Tile& tile, const PictureStages& picture, std::int32_t channels, std::int32_t thread) {
     const std::int32_t axis = picture.first_axis();
     const std::int32_t across = Tile::kSides[axis];

@@ -36,7 +36,7 @@ std::size_t value_bytes(const std::uint8_t* masks, std::size_t count, Level leve
 const std::uint8_t* expand(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
                            const std::uint8_t* values, std::size_t count, Level level = active_level()) noexcept;
 
-/// The way back. `values` has room for count * kMaxValueBytes and 64 more, which may be written.
+/// The inverse of expand(). `values` has room for count * kMaxValueBytes and 64 more, which may be written.
 /// @return the end of their values.
 std::uint8_t* pack(std::uint8_t* masks, std::uint8_t* dc, std::uint8_t* values, const std::int16_t* blocks,
                    std::size_t count, Level level = active_level()) noexcept;

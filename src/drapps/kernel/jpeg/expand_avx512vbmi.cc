@@ -9,7 +9,7 @@ namespace {
 __m512i words(const std::uint8_t* values) {
   return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
 }
-/// Of values whose upper bytes are `n` bytes behind.
+/// The words of values whose upper bytes are `n` bytes behind.
 __m512i wide_words(const std::uint8_t* values, std::size_t n) {
   return _mm512_mask_mov_epi8(_mm512_slli_epi16(words(values + n), 8), 0x5555555555555555, words(values));
 }

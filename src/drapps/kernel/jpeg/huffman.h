@@ -31,14 +31,14 @@ struct HuffmanTable {
   /// on in 16..23 (kEndOfBlock for the end of the block), bits of the value in 24..31.
   std::array<std::uint32_t, std::size_t{1} << kSingleBits> single;
 
-  /// Of an AC code, one or two: a first one, whose value is known from the look, and a last one. Bits of it all in
-  /// 0..7, coefficients in 8..15; coefficients to the first value in 16..23 (to the last one where there is no first),
-  /// coefficients before the last code in 24..31; where the last value ends, counted from the last of 64 bits, in
-  /// 32..39, and its bits in 40..47; the first value in 48..63.
+  /// By the next bits, in an AC table: one code or two, a first one, whose value is known from the look, and a last
+  /// one. Bits of it all in 0..7, coefficients in 8..15; coefficients to the first value in 16..23 (to the last one
+  /// where there is no first), coefficients before the last code in 24..31; where the last value ends, counted from the
+  /// last of 64 bits, in 32..39, and its bits in 40..47; the first value in 48..63.
   std::array<std::uint64_t, std::size_t{1} << kPairBits> pair;
 
-  /// Of an AC code, as many as fit, without values: bits of it all in 0..7, coefficients before the last code in 8..15,
-  /// coefficients in 16..23.
+  /// By the next bits, in an AC table: as many codes as fit, without values. Bits of it all in 0..7, coefficients
+  /// before the last code in 8..15, coefficients in 16..23.
   std::array<std::uint32_t, std::size_t{1} << kSeveralBits> several;
 
   // For any code: the first number of 16 bits, left aligned, past the codes of each length; what to add to a code to
@@ -48,7 +48,7 @@ struct HuffmanTable {
   std::array<std::uint32_t, 256> symbol;
 };
 
-/// More than a block has.
+/// More coefficients than a block has.
 inline constexpr std::uint32_t kEndOfBlock = 128;
 
 enum class CodeClass : std::uint8_t { kDc, kAc };
@@ -57,7 +57,7 @@ enum class CodeClass : std::uint8_t { kDc, kAc };
 /// libjpeg refuses or that 8-bit baseline pictures cannot need: too many codes, DC values above 11 bits, AC above 10.
 bool make_table(HuffmanTable& table, CodeClass kind, std::span<const std::uint8_t> counts_and_symbols) noexcept;
 
-/// Before an MCU.
+/// A place in the scan before an MCU.
 struct Cursor {
   std::uint64_t bit = 0;             // of Scan::data
   std::array<std::int32_t, 3> dc{};  // predictors, by component of the frame

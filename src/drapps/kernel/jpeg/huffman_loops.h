@@ -176,7 +176,8 @@ inline bool skip_block(const Scan::McuBlock& codes, Bits& bits, std::int32_t& pr
   }
 }
 
-/// Every block begins within the data, which the padding then covers to its end; and the last one ends within it.
+/// Checks that every block begins within the data, so that the padding covers the block to its end, and that the last
+/// block ends within the data.
 class DataLimit {
  public:
   explicit DataLimit(const Scan& scan) : end_(scan.data + scan.size + 8), bits_(scan.size * 8) {}

@@ -36,7 +36,7 @@ struct LaneDct {
     return V::load(numbers);
   }
 
-  /// kLanes blocks.
+  /// Transforms kLanes blocks.
   static void transform(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks,
                         const std::int16_t* quant) {
     Vec rows[8];

@@ -19,7 +19,7 @@ struct PixelKernels {
   void (*ycc_to_rgb)(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n);
 };
 
-/// A member of the last set, with a file of its own.
+/// The member of kPixelsAvx512Vbmi that has a file of its own.
 void ycc_to_rgb_avx512vbmi(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n);
 
 extern const PixelKernels kPixelsPortable;  // the reference

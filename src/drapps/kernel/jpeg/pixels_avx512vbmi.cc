@@ -43,13 +43,13 @@ struct VbmiVector : Vector512 {
   static Vec repeat_rows(const std::int16_t* from) { return _mm512_broadcast_i64x4(rows_of(from)); }
   /// Collects numbers of more than 14 bits: with 8192 added, they have one of the two uppermost bits.
   static Vec with_long_of(Vec seen, Vec v) { return _mm512_or_si512(seen, _mm512_add_epi16(v, words(8192))); }
-  /// In the first of the two rows of any block.
+  /// Whether with_long_of() has collected any such number in the first of the two rows of any block.
   static bool any_long(Vec seen) { return _mm512_mask_test_epi16_mask(0x00FF00FF, seen, words(-16384)) != 0; }
   static Vec pick_words(Vec a, const Words& index, Vec b) { return _mm512_permutex2var_epi16(a, load(index.at), b); }
   /// Lanes of 128 bits, those of even or of odd number, of both vectors.
   static Vec even_lanes(Vec a, Vec b) { return _mm512_shuffle_i64x2(a, b, 0x88); }
   static Vec odd_lanes(Vec a, Vec b) { return _mm512_shuffle_i64x2(a, b, 0xDD); }
-  /// Elements of 32 bits, likewise, within each lane.
+  /// Elements of 32 bits, those of even or of odd number, of both vectors, within each lane.
   static Vec even32(Vec a, Vec b) {
     return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0x88));
   }

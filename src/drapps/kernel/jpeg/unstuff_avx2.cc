@@ -4,8 +4,8 @@
 
 namespace drapps::kernel::jpeg {
 
-// A vector is copied whole, and what follows its first pair begins anew behind that. Of photographs of 102 KB it takes
-// 4 us less than memchr and memcpy for every pair.
+// A vector is copied whole; where it has a pair of 0xFF and 0, the next vector begins behind the first such pair. Of
+// photographs of 102 KB it takes 4 us less than memchr and memcpy for every pair.
 Unstuffed unstuff_avx2(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept {
   const __m256i ff = _mm256_set1_epi8(-1);
   std::size_t read = 0, written = 0;

@@ -22,8 +22,8 @@ void upsample_across(std::uint8_t* out, const std::uint8_t* in, std::size_t n, L
 void upsample_down(std::uint8_t* out, const std::uint8_t* near, const std::uint8_t* far, std::size_t n, bool below,
                    Level level = active_level()) noexcept;
 
-/// Both at once: 2 * n outputs of near[-1] … near[n] and far[-1] … far[n]. Not the same as one after the other, which
-/// would round twice.
+/// upsample_across() and upsample_down() at once: 2 * n outputs of near[-1] … near[n] and far[-1] … far[n]. Not the
+/// same as one after the other, which would round twice.
 void upsample_both(std::uint8_t* out, const std::uint8_t* near, const std::uint8_t* far, std::size_t n,
                    Level level = active_level()) noexcept;
 

@@ -29,8 +29,8 @@ struct Upsample {
   }
 
   static Vec down(Vec a, Vec b) { return V::complement(V::average(V::complement(a), V::complement(b))); }
-  static Vec quarter_below(Vec a, Vec b) { return down(a, V::average(a, b)); }  // + 1
-  static Vec quarter_above(Vec a, Vec b) { return V::average(a, down(a, b)); }  // + 2
+  static Vec quarter_below(Vec a, Vec b) { return down(a, V::average(a, b)); }  // (3 a + b + 1) / 4
+  static Vec quarter_above(Vec a, Vec b) { return V::average(a, down(a, b)); }  // (3 a + b + 2) / 4
 
   static void across(std::uint8_t* out, const std::uint8_t* in, std::size_t n) {
     if (n < kSamples) return upsample_across(out, in, n);

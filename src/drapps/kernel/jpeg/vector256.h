@@ -70,7 +70,7 @@ struct Vector256 {
   static Vec sub32(Vec a, Vec b) { return _mm256_sub_epi32(a, b); }
   static Vec mul16(Vec a, Vec b) { return _mm256_mullo_epi16(a, b); }
   static Vec mul16_rounded(Vec a, Vec b) { return _mm256_mulhrs_epi16(a, b); }
-  /// The sum of both products of each pair, added to `sum`.
+  /// The sum of both products of each pair, added to `sum` where there is one.
   static Vec dot(Vec a, Vec b) { return _mm256_madd_epi16(a, b); }
   static Vec dot(Vec sum, Vec a, Vec b) { return _mm256_add_epi32(sum, dot(a, b)); }
   template <int kLow, int kHigh>

@@ -41,7 +41,7 @@ class ChunkedColumn {
 
   /// The whole numbers of rows. @return kInvalidArgument for a row that there is not, or whose offsets are damaged.
   Result<Ragged<std::int64_t>> integers(std::span<const std::int64_t> rows) const;
-  /// Those of a column of floating point, in double precision.
+  /// The numbers of rows of a column of floating point, in double precision.
   Result<Ragged<double>> doubles(std::span<const std::int64_t> rows) const;
   /// The bytes of rows, where they lie.
   Result<std::vector<std::string_view>> texts(std::span<const std::int64_t> rows) const;

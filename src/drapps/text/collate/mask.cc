@@ -43,7 +43,7 @@ std::int64_t replacement(std::int64_t id, const Masking& masking, const Coordina
   return static_cast<std::int64_t>((words[1] * bound + (words[2] * bound >> 32)) >> 32);
 }
 
-/// Of each row, which tokens are chosen one by one.
+/// Chooses tokens of a row, each by itself.
 void choose_tokens(std::span<const std::int64_t> special, double probability, const Coordinate& at,
                    std::span<std::uint8_t> chosen) {
   Chances chances(at);
@@ -52,7 +52,7 @@ void choose_tokens(std::span<const std::int64_t> special, double probability, co
   }
 }
 
-/// The same by words: a token begins one where a gap, or a special token, is in front of it.
+/// Chooses words of a row: a token begins one where a gap, or a special token, is in front of it.
 void choose_words(std::span<const std::int64_t> special, std::span<const std::int64_t> places, double probability,
                   const Coordinate& at, std::span<std::uint8_t> chosen) {
   Chances chances(at);

@@ -20,8 +20,8 @@ inline constexpr std::int64_t kIgnored = -100;
 
 struct Masking {
   double probability = 0.15;  // with which a token, or a word, is chosen
-  double replaced = 0.8;      // of those, with which it becomes the mask token
-  double random = 0.1;        // … with which it becomes any token; the others stay
+  double replaced = 0.8;      // with which a chosen token becomes the mask token
+  double random = 0.1;        // with which a chosen token becomes any token; the others stay
   std::int64_t mask_id = 0;
   std::uint32_t vocabulary = 1;  // any token is below this
   bool whole_words = false;

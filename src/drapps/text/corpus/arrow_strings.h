@@ -13,14 +13,14 @@
 
 namespace drapps::text {
 
-/// Of one record batch. Offsets are bytes of the file.
+/// Strings of one record batch. Offsets are bytes of the file.
 struct ArrowRun {
   std::uint32_t file = 0;      // of the corpus
   std::uint64_t rows = 0;      // at least one
   std::uint64_t offsets = 0;   // where they lie
-  std::uint64_t width = 0;     // of one: 4 or 8 bytes
+  std::uint64_t width = 0;     // of one offset: 4 or 8 bytes
   std::uint64_t content = 0;   // where the bytes lie that they count
-  std::uint64_t bytes = 0;     // of these, in all
+  std::uint64_t bytes = 0;     // of the content, in all
   std::uint64_t validity = 0;  // where a bit for each row lies that says whether it has a value; 0: all have
 };
 
@@ -55,7 +55,7 @@ class ArrowStrings final : public DocumentIndex, public ForeignDocuments {
   struct PlacedRun {
     ArrowRun run;
     std::uint64_t first = 0;    // number of its first row
-    std::uint64_t of_file = 0;  // the same, counted in its file
+    std::uint64_t of_file = 0;  // number of its first row in its file
   };
   std::vector<PlacedRun> runs_;
   std::vector<std::uint64_t> files_;  // number of the first row of each

@@ -16,7 +16,7 @@ constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;  // most lines e
 
 }  // namespace
 
-/// Feeds on compressed bytes.
+/// Decompresses content step by step.
 class ContentReader::Decompressor {
  public:
   struct Step {
@@ -25,7 +25,7 @@ class ContentReader::Decompressor {
     bool whole = false;       // what was compressed together ends here
   };
   virtual ~Decompressor() = default;
-  /// The message of an error, which is kCorrupt.
+  /// Decompresses some of `in`. An error is kCorrupt, with a message alone.
   virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
 };
 

@@ -19,7 +19,7 @@ class ContentReader {
   enum class At : std::uint8_t {
     kWithin,    // the block goes on
     kBlockEnd,  // all of the block has been read; what follows is the next one's
-    kFileEnd,   // and of the file
+    kFileEnd,   // all of the file has been read
     kBeyond,    // within the blocks behind
   };
 
@@ -30,7 +30,7 @@ class ContentReader {
   /// offset in the file, and no path; after kResourceExhausted another call goes on.
   Result<At> read(std::string& into);
 
-  static constexpr std::size_t kPiece = std::size_t{2} << 20;  // most blocks in one
+  static constexpr std::size_t kPiece = std::size_t{2} << 20;  // most blocks are read in one piece
 
  private:
   class Decompressor;

@@ -117,7 +117,7 @@ std::uint64_t Corpus::most_splits() const noexcept {
   return index_ == nullptr ? blocks_.size() : (index_->size() + kLeastDocuments - 1) / kLeastDocuments;
 }
 
-/// Its content is still to be listed.
+/// Adds a file whose content is still to be listed.
 Result<FileWindow> Corpus::add_file(const std::string& path) {
   auto window = FileWindow::open(path.c_str());
   if (!window.ok()) return window;

@@ -29,7 +29,7 @@ namespace drapps::text {
 
 /// What one document is: a line, a field of the JSON object in a line, or all of a file.
 enum class DocumentFormat : std::uint8_t { kLines, kJsonLines, kFiles };
-/// By the first bytes of a file.
+/// How a file is compressed, by its first bytes.
 enum class Compression : std::uint8_t { kNone, kZstd, kGzip };
 
 struct CorpusOptions {
@@ -67,7 +67,7 @@ class Corpus {
   /// path. By number all of each file of lines is read.
   static Result<std::shared_ptr<const Corpus>> open(const std::vector<std::string>& paths, CorpusOptions options);
 
-  /// Of files that something outside of the core reads, and has listed; kInvalidArgument without blocks.
+  /// A corpus of files that something outside of the core reads, and has listed; kInvalidArgument without blocks.
   static Result<std::shared_ptr<const Corpus>> foreign(const std::vector<std::string>& paths,
                                                        const std::vector<std::uint64_t>& sizes,
                                                        std::vector<Block> blocks,
@@ -96,7 +96,7 @@ class Corpus {
   /// How many splits there may be: one for each block, or for kLeastDocuments by number.
   std::uint64_t most_splits() const noexcept;
   static constexpr std::uint64_t kLeastDocuments = 1024;
-  /// Of all files, as they lie in the storage.
+  /// Bytes of all files, as they lie in the storage.
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// A number of the names (without folders), sizes and blocks of all files, and of what documents are.
   std::uint64_t fingerprint() const noexcept { return fingerprint_; }

@@ -26,7 +26,7 @@ class DocumentIndex {
   virtual std::uint64_t size() const noexcept = 0;
   /// The number of the first document of a file, or of those behind it; size() behind the last file.
   virtual std::uint64_t first_of(std::uint32_t file) const noexcept = 0;
-  /// Of a document of a file, by what DocumentText has of it.
+  /// The number of a document of a file, by what DocumentText has of it.
   virtual std::uint64_t number_of(std::uint32_t file, std::uint64_t at) const noexcept = 0;
   virtual std::unique_ptr<NumberedDocuments> open(const CorpusAccess& access) const = 0;
 };

@@ -1,4 +1,4 @@
-// DocumentChunk of one block, some at a time.
+// Documents of one block, some at a time.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,8 @@ struct DocumentChunk {
   }
 };
 
-/// Of one block. One thread. How many pieces a block has, and what stands in each, depends on the file alone.
+/// Reads the documents of one block. One thread. How many pieces a block has, and what stands in each, depends on the
+/// file alone.
 class DocumentReader {
  public:
   virtual ~DocumentReader() = default;
@@ -74,7 +75,7 @@ void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets
                    std::uint64_t number, DocumentChunk& documents);
 /// Adds what is wrong in the place of a document.
 void add_error(Error error, std::uint32_t file, DocumentChunk& documents);
-/// Of a document that has more than `most` bytes.
+/// The error of a document that has more than `most` bytes.
 Error too_large(std::size_t most);
 
 /// Reads files that are not of lines.

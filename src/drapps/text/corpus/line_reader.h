@@ -43,8 +43,8 @@ class LineReader final : public DocumentReader {
   std::unique_ptr<JsonField> json_;  // of JSON lines
   std::string content_;              // what was read and not given
   std::uint64_t content_at_ = 0;     // where it begins in the block's content
-  std::size_t lines_ = 0;            // up to where in it lines are whole, as far as
-  std::size_t searched_ = 0;         // line feeds have been looked for
+  std::size_t lines_ = 0;            // up to where content_ has whole lines, as far as it was searched
+  std::size_t searched_ = 0;         // up to where line feeds have been looked for
   std::size_t block_end_ = 0;        // where the block ends in it, once `closing_`
   At at_ = At::kWithin;
   bool closing_ = false;

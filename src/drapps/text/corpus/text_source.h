@@ -29,7 +29,7 @@ struct TextSet {
 
 class TextSource final : public Source {
  public:
-  /// Of a source that has no end: as many rows as an order can have.
+  /// The rows of a source that has no end: as many as an order can have.
   static constexpr std::uint64_t kEndless = Permutation::kMaxSize;
 
   /// @param sets  one, or several that a mixture takes its rows from.

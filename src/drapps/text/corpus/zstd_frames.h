@@ -16,7 +16,7 @@ struct ZstdFrame {
   std::uint64_t content = 0;  // bytes when decompressed; 0 where the frame does not say
 };
 
-/// Whether a file of these first bytes is one, by its first frame.
+/// Whether a file of these first bytes is a zstd file, by its first frame.
 bool begins_zstd(std::span<const std::uint8_t> first) noexcept;
 
 /// Calls `frame` for each, in order; skippable frames count with the one before. Reads a few bytes of each block of a

@@ -17,7 +17,8 @@
 
 namespace drapps::text {
 
-/// Of Fit::kBestFit and Fit::kBudget. Behind the end of an epoch rows have no ids; those of a budget no document.
+/// The packer of Fit::kBestFit and Fit::kBudget. Behind the end of an epoch rows have no documents: one of kBestFit is
+/// all padding, one of kBudget has no ids.
 class BlockPacker final : public Packer {
  public:
   static constexpr std::size_t kDocuments = 1024;

@@ -45,7 +45,7 @@ class DocumentEncoder {
   std::vector<Error> take_errors() noexcept { return std::exchange(errors_, {}); }
 
  private:
-  /// Of so many documents; none where the first one was passed over.
+  /// Encodes at most so many documents, and gives how many; none where the first one was passed over.
   Result<std::size_t> encode_texts(std::size_t most);
 
   const Tokenizer& tokenizer_;

@@ -53,7 +53,7 @@ Status DocumentPacker::encode() {
   return encoder_.encode(std::numeric_limits<std::size_t>::max(), ids_, encoded_);
 }
 
-/// The one whose part comes next.
+/// The ids of the document whose part comes next.
 std::span<const TokenId> DocumentPacker::document() const noexcept {
   const auto begin = static_cast<std::size_t>(encoded_[next_].at);
   const std::size_t end = next_ + 1 < encoded_.size() ? static_cast<std::size_t>(encoded_[next_ + 1].at) : ids_.size();

@@ -25,8 +25,8 @@ class DocumentPacker final : public Packer {
   DocumentEncoder encoder_;
   std::vector<TokenId> ids_;
   std::vector<EncodedDocument> encoded_;
-  std::size_t next_ = 0;  // of these
-  std::uint64_t part_;    // of the next one
+  std::size_t next_ = 0;  // of encoded_
+  std::uint64_t part_;    // of the next document
   std::uint64_t row_;
   std::vector<TokenId> row_ids_;
   DocumentPlace origin_;

@@ -25,7 +25,7 @@ Status passed_over(std::vector<Error> errors) {
   return ok_status();
 }
 
-/// Of the documents of one block: their ids.
+/// How many ids the documents of one block have.
 Result<std::uint64_t> count_ids(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
                                 std::uint32_t block) {
   DocumentEncoder encoder(access, tokenizer, packing, block, {});
@@ -42,7 +42,7 @@ Result<std::uint64_t> count_ids(const CorpusAccess& access, const Tokenizer& tok
   return count;
 }
 
-/// Of the documents of one block: their rows.
+/// How many rows the documents of one block make.
 Result<std::uint64_t> count_rows(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
                                  std::uint32_t block) {
   const std::unique_ptr<Packer> packer = make_packer(access, tokenizer, packing, block, {});
@@ -54,7 +54,7 @@ Result<std::uint64_t> count_rows(const CorpusAccess& access, const Tokenizer& to
   }
 }
 
-/// Of documents by number: the ids of each of a file, or its rows.
+/// How many ids each document of a file has, or how many rows it makes, where documents have numbers.
 Result<std::vector<std::uint64_t>> count_documents(const CorpusAccess& access, const Tokenizer& tokenizer,
                                                    const Packing& packing, std::uint32_t file) {
   const bool rows = packing.fit != Fit::kConcatenate;

@@ -18,7 +18,8 @@ namespace drapps::text {
 /// The ids of the good documents of each block of a file, with what marks their beginnings and ends; where they
 /// do not stand one behind the other, the rows that they make. kIo and the like where a file cannot be read,
 /// kResourceExhausted where there is no memory.
-/// Of documents by number the same of each document of the file; of Fit::kConcatenate and Fit::kDocuments.
+/// Where documents have numbers, the counts are of each document of the file, not of each block; for Fit::kConcatenate
+/// and Fit::kDocuments only.
 /// @param packing  of which only what decides about documents, their ids and what is made of them counts.
 Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, const Tokenizer& tokenizer,
                                                 const Packing& packing, std::uint32_t file);

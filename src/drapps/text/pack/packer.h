@@ -30,9 +30,8 @@ class Packer {
   /// Where the next row begins.
   virtual PackCursor cursor() const noexcept = 0;
   /// The next row, after which the one behind it is the next. An error leaves the packer as it was, but for that of a
-  /// bad row of ids:
-  /// kResourceExhausted where there is no memory, and another call goes on; kNoGoodData where nothing good is to come;
-  /// kInvalidArgument for a cursor that fits no document.
+  /// bad row of ids: kResourceExhausted where there is no memory, and another call goes on; kNoGoodData where nothing
+  /// good is to come; kInvalidArgument for a cursor that fits no document.
   virtual Status next(PackedRow& row) = 0;
   /// What was passed over of documents that are bad, since the last call.
   virtual std::vector<Error> take_errors() noexcept = 0;
@@ -61,7 +60,7 @@ class ConcatenatingPacker final : public Packer {
   DocumentEncoder encoder_;
   std::vector<TokenId> ids_;            // of documents that were encoded
   std::vector<TokenId> last_;           // of the last row, with its padding
-  std::size_t head_ = 0;                // of the next row among them
+  std::size_t head_ = 0;                // of the next row in ids_
   std::deque<EncodedDocument> begins_;  // of which ids are still to come, ascending; the first may begin before them
   std::uint64_t row_;
   std::uint64_t skip_;  // ids that were given before the first row

@@ -31,15 +31,15 @@ enum class Fit : std::uint8_t {
   kConcatenate,  // one behind the other, cut where a row ends
   kBestFit,      // whole, or cut where one is longer than a row; what is left of a row is padding
   kDocuments,    // each by itself, or in parts where it is longer than a row; rows differ in length
-  kBudget,       // the same, and a row is a batch of them that a budget of ids bounds
+  kBudget,       // as kDocuments, and a row is a batch of them that a budget of ids bounds
 };
 
 /// How wide a matrix is that rows of different lengths are padded to.
 struct Widths {
-  std::uint32_t multiple = 1;          // it is one of this
-  std::vector<std::uint32_t> lengths;  // or the least of these, which ascend
+  std::uint32_t multiple = 1;          // the width is a multiple of this
+  std::vector<std::uint32_t> lengths;  // or the least of these that is enough; they ascend
 
-  /// For a row of so many ids; at most the last of the lengths, where there are any.
+  /// The width where the longest row has so many ids: at most the last of the lengths, where there are any.
   std::uint32_t of(std::uint32_t longest) const noexcept {
     const auto width = std::lower_bound(lengths.begin(), lengths.end(), longest);
     if (width != lengths.end()) return *width;
@@ -56,7 +56,7 @@ struct Packing {
   std::uint32_t splits = 1;     // S, at most as many as there are blocks
   std::uint32_t window = 4;     // pieces whose documents are in one order
   std::optional<TokenId> bos;   // before each document
-  std::optional<TokenId> eos;   // behind it
+  std::optional<TokenId> eos;   // behind each document
   bool shuffle = false;         // blocks, and documents within their window
   std::uint64_t seed = 0;
   Take take = Take::kAll;
@@ -64,7 +64,7 @@ struct Packing {
   std::uint32_t overlap = 0;  // ids that neighbouring parts of a document share, where documents are by themselves
   bool truncate = false;      // and of a longer document only the first part is a row
   std::uint64_t budget = 0;   // ids of a batch with its padding
-  Widths widths;              // of that
+  Widths widths;              // of a batch
   bool ends = false;          // with the epoch: what is left of a split's last row, and rows behind it, are padding
 
   bool operator==(const Packing&) const = default;
@@ -86,7 +86,7 @@ struct PackCursor {
   std::uint64_t row = 0;  // of the split
   std::uint32_t epoch = 0;
   std::uint32_t place = 0;     // of the window's first block among the split's
-  std::uint32_t piece = 0;     // of that block
+  std::uint32_t piece = 0;     // of the window's first block
   std::uint32_t document = 0;  // in the window's order
   std::uint64_t token = 0;     // of the document, with what marks its beginning; else the row among the document's or
                                // the block's

@@ -11,7 +11,7 @@
 
 namespace drapps::text {
 
-/// Of the ids of a document, or of several that stand one behind the other.
+/// A run of the ids of a document, or of several that stand one behind the other.
 struct Part {
   std::size_t at = 0;
   std::uint32_t size = 0;
@@ -30,7 +30,7 @@ constexpr std::uint64_t parts_of(const Packing& packing, std::size_t ids) noexce
   return 1 + (ids - room + step - 1) / step;
 }
 
-/// One of them, in ids of the document.
+/// A part of a document of so many ids, by its number; in ids of the document.
 constexpr Part part_of(const Packing& packing, std::size_t ids, std::uint64_t part) noexcept {
   const std::uint32_t room = room_of(packing);
   const std::size_t at = part * (room - packing.overlap);
@@ -44,7 +44,7 @@ inline void append_part(const Packing& packing, std::span<const TokenId> part, s
   if (packing.eos) row.push_back(*packing.eos);
 }
 
-/// The same packing for what encodes documents whose parts are marked, and not they.
+/// The packing without marks, to encode documents of which each part is marked and not the whole.
 inline Packing unmarked(Packing packing) {
   packing.bos.reset();
   packing.eos.reset();

@@ -17,7 +17,7 @@ namespace {
 
 // What a piece takes while it is read: its content, and the texts in it.
 constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
-// At least, of a piece of documents by number, where there are as many.
+// Bytes of a piece of documents by number, at least, where there are as many.
 constexpr std::size_t kNumberedBytes = std::size_t{1} << 20;
 constexpr std::uint32_t kNumberedDocuments = 1024;  // at most
 
@@ -25,7 +25,7 @@ std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::DocumentText);
 }
 
-/// By the upper half of the hash, which a double holds exactly.
+/// Whether a document is taken, by the upper half of its hash, which a double holds exactly.
 bool takes(const Packing& packing, std::string_view document) {
   if (packing.take == Take::kAll) return true;
   const std::uint64_t hash = XXH3_64bits(document.data(), document.size());
@@ -69,12 +69,12 @@ std::size_t SplitReader::pieces_of(const DocumentWindow& window) const noexcept 
   return first ? split_ % packing_.window + 1 : packing_.window;
 }
 
-/// Of the window that is being read.
+/// Whether the window that is being read has all its pieces.
 bool SplitReader::whole(const DocumentWindow& window) const noexcept {
   return window.chunks.size() >= pieces_of(window) || next_place_ == blocks_.size();
 }
 
-/// Whether twice the windows of all splits would leave half of it, and half of it is left.
+/// Whether twice the windows of all splits would leave half of the memory, and half of it is left.
 bool SplitReader::memory_abounds() const noexcept {
   const std::size_t limit = access_.ledger.whole().limit();
   return std::uint64_t{packing_.splits} * packing_.window <= limit / (4 * ContentReader::kPiece) &&
@@ -154,7 +154,7 @@ Status SplitReader::read_piece(DocumentWindow& window) {
   return ok_status();
 }
 
-/// False where it is not wanted, or the block in hand has none any more.
+/// Reads the next piece. False where it is not wanted, or the block in hand has none any more.
 Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
   if (numbered_ != nullptr) return read_numbered(piece);
   if (reader_ == nullptr) reader_ = read_documents(access_, block(next_place_));
@@ -174,7 +174,7 @@ Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
   return true;
 }
 
-/// Its places are those of documents.
+/// next_piece() where documents have numbers: places are then those of documents, not of blocks.
 Result<bool> SplitReader::read_numbered(DocumentChunk& piece) {
   std::uint32_t place = next_place_;
   const auto full = [&] { return place - next_place_ == kNumberedDocuments || piece.text.size() >= kNumberedBytes; };

@@ -31,18 +31,18 @@ class SplitReader {
   Status ready();
   /// Whether nothing is to come, as the epoch's last document has been passed and epochs end.
   bool ended() const noexcept;
-  /// Of the window, from the one that comes next on. Requires ready().
+  /// How many documents of the window are left, from the one that comes next on. Requires ready().
   std::size_t left() const noexcept { return window_.order.size() - next_; }
   /// The text of the document `ahead` of the next, or its error. Valid until ready() opens another window.
   std::string_view text(std::size_t ahead) const noexcept;
   const Error* error(std::size_t ahead) const noexcept;
-  /// The file that it is from.
+  /// The file that the document `ahead` of the next is from.
   const std::string& path(std::size_t ahead) const noexcept { return access_.corpus.path(one(ahead).file); }
-  /// Where it is in the file.
+  /// Where the document `ahead` of the next is in its file.
   DocumentPlace origin(std::size_t ahead) const noexcept {
     return {.file = one(ahead).file, .block = chunk(ahead).block, .at = one(ahead).at};
   }
-  /// Where it stands; `token` and `row` are zero.
+  /// Where the document `ahead` of the next stands in the split; `token` and `row` are zero.
   PackCursor place(std::size_t ahead) const noexcept;
   void advance(std::size_t documents) noexcept { next_ += documents; }
 
@@ -85,7 +85,7 @@ class SplitReader {
   std::unique_ptr<DocumentReader> reader_;             // of the block in hand
   const std::unique_ptr<NumberedDocuments> numbered_;  // or null: documents come by blocks
   DocumentWindow window_;                              // that documents come from
-  std::optional<DocumentWindow> ahead_;                // the one behind it, once that has begun
+  std::optional<DocumentWindow> ahead_;                // the window behind window_, once that has begun
   std::uint32_t next_epoch_;                           // where the next piece is read from
   std::uint32_t next_place_;
   std::uint32_t next_piece_;

@@ -29,7 +29,7 @@ TokenPacker::TokenPacker(const TokenSet& set, Storage& storage, MemoryLedger& le
 
 PackCursor TokenPacker::cursor() const noexcept { return {.row = row_, .epoch = epoch()}; }
 
-/// Of the row among those of the set.
+/// The row's index among the rows of the set.
 std::uint64_t TokenPacker::index() {
   const std::uint64_t place = number() % rows_;
   if (!packing_.shuffle) return place;

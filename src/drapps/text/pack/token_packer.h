@@ -22,7 +22,8 @@ namespace drapps::text {
 /// Rows that a set has, each with the ids beyond it that it is given.
 std::uint64_t rows_of(const TokenSet& set, const Packing& packing) noexcept;
 
-/// Of Fit::kConcatenate. A row that is bad is an error, also among take_errors(), and the next one comes behind it.
+/// The packer of a token set, of Fit::kConcatenate. A row that is bad is an error, also among take_errors(), and the
+/// next one comes behind it.
 class TokenPacker final : public Packer {
  public:
   /// Requires rows_of() > 0. What it reads from outlives it.
@@ -51,7 +52,7 @@ class TokenPacker final : public Packer {
   Buffer buffer_;
   std::vector<std::int64_t> wide_;
   std::vector<TokenId> ids_;
-  std::size_t before_ = 0;            // of these, which are not in the row
+  std::size_t before_ = 0;            // ids before the row, with which ids_ begins
   std::vector<std::uint64_t> files_;  // first ids of files among those that were read, counted in them
   std::vector<std::uint32_t> documents_;
   DocumentPlace origin_;

@@ -18,7 +18,7 @@ using Cut = std::size_t (*)(const std::uint8_t* text, std::size_t size, std::uin
 /// Room for the ends that one step of a level may bring; the least `capacity`.
 inline constexpr std::size_t kCutStep = 64;
 
-/// The same ends at every level.
+/// The Cut of a pattern, which writes the same ends at every level.
 Cut cut_of(Pattern pattern, kernel::Level level = kernel::active_level()) noexcept;
 
 }  // namespace drapps::text

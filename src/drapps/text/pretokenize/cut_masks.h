@@ -109,7 +109,7 @@ inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::ui
 
 /// A Cut that takes ASCII 64 bytes at a time and asks the matcher for all else.
 /// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks() and contractions(any_case) say what they
-/// are.
+///                are.
 template <class Bytes, class Begins, auto kMatch>
 std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t* ends, std::size_t capacity) noexcept {
   constexpr std::ptrdiff_t kFew = 16;  // that the matcher does at least as well

@@ -18,7 +18,7 @@ Result<bool> BlockEncoder::next(unsigned threads, EncodedPiece& piece) {
   return true;
 }
 
-/// Of some good documents of the chunk, which are halved until those that are refused are alone.
+/// Encodes some good documents of the chunk, which are halved until those that are refused are alone.
 Status BlockEncoder::encode(std::size_t first, std::size_t behind, unsigned threads, EncodedPiece& piece) {
   if (first == behind) return ok_status();
   std::vector<std::string_view> texts;

@@ -20,7 +20,7 @@ struct DocumentMarks {
   std::optional<TokenId> eos{};
 };
 
-/// Of one piece of a block.
+/// The ids of one piece of a block.
 struct EncodedPiece {
   std::vector<TokenId> ids;           // of all documents, one behind the other
   std::vector<std::int32_t> lengths;  // of the documents that have any, in ids

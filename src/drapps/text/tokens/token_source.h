@@ -45,7 +45,7 @@ class TokenSource final : public Source {
     const std::uint64_t end = index + 1 < size() ? first(index + 1) : set_->size();
     return std::min(most, end - first(index));
   }
-  /// Those that lie side by side in the first place that has some, with one before them where `behind` asks.
+  /// The ids of a row that lie side by side in the first place that has some, with the `behind` ids before them.
   TokenPiece piece(std::uint64_t index) const noexcept {
     const std::uint64_t begin = first(index);
     TokenPiece piece = set_->piece(begin, ids(index));
