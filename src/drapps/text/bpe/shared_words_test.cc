@@ -67,10 +67,10 @@ TEST(SharedWords, GiveWhatWasAddedToThreadsThatAddAndLookUp) {
           EXPECT_EQ(before, ids);
         }
         words.insert(key_of(text), ids.data(), ids.size());
-        const auto found = found_in(words, text);
-        missing[thread] += found.empty();
-        if (!found.empty()) {
-          EXPECT_EQ(found, ids);
+        const auto looked_up = found_in(words, text);
+        missing[thread] += looked_up.empty();
+        if (!looked_up.empty()) {
+          EXPECT_EQ(looked_up, ids);
         }
       }
     });
