@@ -27,7 +27,7 @@ std::size_t SharedWords::find(const WordKey& key, TokenId* out) const noexcept {
   for (std::size_t i = 0; i < kProbed; ++i) {
     const std::uint32_t state = std::atomic_ref(places[i].ids[0]).load(std::memory_order_acquire);
     if (state == 0) return 0;
-    if (state != kClaimed && places[i].key.is(key)) return places[i].copy_ids(out);
+    if (state != kClaimed && places[i].key.is(key)) return places[i].copy_ids(state, out);
   }
   return 0;
 }

@@ -80,6 +80,12 @@ struct WordEntry {
     out[0] = static_cast<TokenId>(ids[0] & ((std::uint32_t{1} << kIdBits) - 1));
     return ids[0] >> kIdBits;
   }
+  /// copy_ids() where the first of `ids` has been read as `first`, and is not to be read again.
+  std::size_t copy_ids(std::uint32_t first, TokenId* out) const noexcept {
+    std::memcpy(out + 1, ids + 1, sizeof(ids) - sizeof(ids[0]));
+    out[0] = static_cast<TokenId>(first & ((std::uint32_t{1} << kIdBits) - 1));
+    return first >> kIdBits;
+  }
 
  private:
   static constexpr int kIdBits = 24;
