@@ -173,9 +173,9 @@ Encoder::PretokenPart Encoder::part_of(std::string_view bytes) const noexcept {
 TokenId* Encoder::merge_part(const PretokenPart& part, TokenId* out) {
   const bool is_short = part.bytes.size() <= WordKey::kMaxSize;
   if (const std::size_t known = is_short ? words_.find(part.key, part.place, out) : 0; known != 0) return out + known;
-  if (const std::size_t known = is_short ? find_shared(part.key, part.place, out) : 0; known != 0) return out + known;
   const std::uint64_t hash = is_short ? hash_bytes(part.bytes) : part.key.low;
   if (const std::size_t known = phrases_.find(part.bytes, hash, true, out); known != 0) return out + known;
+  if (const std::size_t known = is_short ? find_shared(part.key, part.place, out) : 0; known != 0) return out + known;
   std::size_t tokens = 0;
   if (const TokenId whole = model_.whole_by_merges ? model_.whole.find(part.bytes, hash) : -1; whole >= 0) {
     *out = whole;

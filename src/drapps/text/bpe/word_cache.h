@@ -77,18 +77,20 @@ struct WordEntry {
   /// Copies the ids, and rubbish up to kMaxIds, to `out`; their number.
   std::size_t copy_ids(TokenId* out) const noexcept {
     std::memcpy(out, ids, sizeof(ids));
-    out[0] = static_cast<TokenId>(ids[0] & ((std::uint32_t{1} << kIdBits) - 1));
-    return ids[0] >> kIdBits;
+    return part_first(ids[0], out);
   }
   /// copy_ids() where the first of `ids` has been read as `first`, and is not to be read again.
   std::size_t copy_ids(std::uint32_t first, TokenId* out) const noexcept {
     std::memcpy(out + 1, ids + 1, sizeof(ids) - sizeof(ids[0]));
-    out[0] = static_cast<TokenId>(first & ((std::uint32_t{1} << kIdBits) - 1));
-    return first >> kIdBits;
+    return part_first(first, out);
   }
 
  private:
   static constexpr int kIdBits = 24;
+  static std::size_t part_first(std::uint32_t first, TokenId* out) noexcept {
+    out[0] = static_cast<TokenId>(first & ((std::uint32_t{1} << kIdBits) - 1));
+    return first >> kIdBits;
+  }
   static_assert(kMaxMergeIds <= std::uint32_t{1} << kIdBits);
 };
 static_assert(sizeof(WordEntry) == 32);
