@@ -172,5 +172,8 @@ class ColumnLoader(SteeredLoader, Protocol):
     def __iter__(self) -> BatchIterator:
         """A pass over the next epoch."""
 
+    def iterate_on(self, device: str) -> BatchIterator:
+        """A pass over the next epoch, whose batches a device finishes where it can."""
+
     def iterate(self, epoch: int, position: int = 0) -> BatchIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""

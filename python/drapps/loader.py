@@ -83,10 +83,27 @@ class Loader:
         self._latest: Stream | AheadStream | None = None
 
     def __iter__(self) -> LoaderIterator:
+        return self._iterated(self._begin())
+
+    def iterate_on(self, device: str) -> LoaderIterator:
+        """A pass over the next epoch, whose batches a device finishes where it can.
+
+        Args:
+            device: as the core calls it: ``"cuda:0"``.
+
+        Raises:
+            PipelineError: no such device.
+        """
+        return self._iterated(self._begin(device))
+
+    def _begin(self, device: str | None = None) -> Stream:
         warn(self._native)
-        self._latest = self._stream(*self._epochs.take())
+        self._latest = stream = self._stream(*self._epochs.take(), device)
         warn_of_device(self._native)
-        return LoaderIterator(self._latest, self._state_of(self._latest), self._ended)
+        return stream
+
+    def _iterated(self, stream: Stream) -> LoaderIterator:
+        return LoaderIterator(stream, self._state_of(stream), self._ended)
 
     def _ended(self) -> None:
         warn(self._native)
@@ -115,8 +132,8 @@ class Loader:
 
     def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
-        stream = self._stream(whole("epoch", epoch, 0, LAST), whole("position", position, 0, _FAR))
-        return LoaderIterator(stream, self._state_of(stream), self._ended)
+        epoch, position = whole("epoch", epoch, 0, LAST), whole("position", position, 0, _FAR)
+        return self._iterated(self._stream(epoch, position))
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
@@ -184,12 +201,9 @@ class Loader:
         if wanted is None:
             return self.torch()
         there = destination.device_memory(wanted)
-        warn(self._native)
-        self._latest = begun = self._stream(*self._epochs.take(), resident.core_name(wanted))
-        warn_of_device(self._native)
+        begun = self._begin(resident.core_name(wanted))
         if self._native.on_device:
-            batches = LoaderIterator(begun, self._state_of(begun), self._ended)
-            return on_device.copied(batches, wanted)
+            return on_device.copied(self._iterated(begun), wanted)
         thread = transfer.TransferThread(there)
         stream = on_device.ahead(begun, thread)
         self._latest = stream

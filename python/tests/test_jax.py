@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import drapps
-from drapps import _core
 from python.tests.stats_parts import run, smallest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -357,20 +356,3 @@ def test_packed_text_has_the_same_batches(tmp_path):
     make = corpora.small_loader(tmp_path)
     batches = [np.asarray(batch["input_ids"]) for batch in drapps.jax.Loader(make())]
     assert np.array_equal(np.concatenate(batches), corpora.rows_of(make()))
-
-
-@pytest.mark.skipif(not hasattr(_core, "_allow_host_device"), reason="a wheel has no such device")
-def test_arrays_that_live_on_a_device(jax):
-    _core._allow_host_device(64 << 20, 100_000)
-    rows = np.random.default_rng(4).integers(0, 256, (50, 12, 10, 3), dtype=np.uint8)
-
-    def batches(options, **where):
-        pipeline = drapps.arrays({"image": rows}, pictures="image").color_jitter(0.4, 0.4)
-        return arrays(pipeline.shuffle(seed=1).batch(8, **where).jax(**options))
-
-    expected = batches({})
-    same(batches({}, device="host", device_memory="16MB"), expected)
-    place = {"device": jax.devices()[0]}
-    same(batches(place, device="host", device_memory="16MB"), expected)
-    with pytest.raises(drapps.PipelineError, match=r"must be one of jax\.devices"):
-        batches({"device": "gpu:0"})

@@ -88,6 +88,21 @@ def test_every_placement_gives_the_cpu_stream(files: Path) -> None:
         assert placed(feed)["decoded"] > 0
 
 
+@pytest.mark.parametrize("form", ["raw", "raw+lz4", "prepared", "coefficients"])
+def test_kept_pictures_are_augmented_there(files: Path, form: str) -> None:
+    expected = epochs(loader(files))
+    feed = loader(files, placement="gpu", cache=64 << 20, form=form)
+    assert epochs(feed) == expected
+    assert (placed(feed)["from_cache"] > 60) == form.startswith("raw")
+    assert placed(feed)["augmented"] >= placed(feed)["from_cache"]
+    alone = loader(files, placement="gpu", cache=64 << 20, form=form)
+    settings = alone.export_settings()
+    settings["knobs"]["augment_on_gpu"] = 0
+    alone = loader(files, placement="gpu", cache=64 << 20, form=form, settings=settings)
+    assert epochs(alone) == expected
+    assert placed(alone)["from_cache"] == placed(alone)["augmented"] == 0
+
+
 def test_a_state_goes_on_at_another_place(files: Path) -> None:
     one, other = loader(files, placement="gpu"), loader(files)
     expected = epochs(loader(files), 2)
@@ -123,7 +138,7 @@ def test_a_lost_device_is_told_once(files: Path) -> None:
 
 def test_less_memory_is_fewer_at_once_and_none_the_cpu(files: Path) -> None:
     expected = epochs(loader(files))
-    _core._allow_host_device(90 << 20, 100_000)
+    _core._allow_host_device(110 << 20, 100_000)
     small = loader(files, placement="gpu")
     assert epochs(small) == expected
     assert placed(small)["at_once"] == 48

@@ -2,6 +2,8 @@
 
 import re
 
+from suites import sanitized
+from suites.interpreted import PICTURES
 from suites.run import ROOT, Run
 
 LAYERS = re.findall(r"^drapps_layer\((\w+)", (ROOT / "src/drapps/CMakeLists.txt").read_text(), re.M)
@@ -27,11 +29,12 @@ def cxx(run: Run) -> None:
 
 
 def asan(run: Run) -> None:
-    """Test the core with the address and undefined-behaviour sanitizers."""
+    """Test the core, and in a full run the package, with the sanitizers of memory and behaviour."""
     run.build("asan")
     options = {"UBSAN_OPTIONS": "print_stacktrace=1"}
     if run.full:
         run.simd_levels("asan", LAYERS, **options)
+        sanitized.pytest(run, *PICTURES)
     else:  # the tests of kernels and decoders name every level themselves
         run.gtest("asan", LAYERS, **options)
 

@@ -58,6 +58,7 @@ TRAINERS = [
 OTHERS = [
     "python/tests/test_jax.py",
     "python/tests/test_jax_devices.py",
+    "python/tests/test_jax_on_device.py",
     "python/tests/test_tensorflow.py",
     "python/tests/test_tensorflow_import.py",
     "python/tests/test_tensorflow_keras.py",

@@ -36,7 +36,7 @@ PlacementRates placement_rates(const PlantStats& stats, const LateCounts& counts
       .whole = (fused > 0 ? fused : decode + augment + collate) * 1e-9,
       .rest = (counts_of(stats, LaneRole::kDecode, LaneDevice::kCuda).service_cpu.mean() + augment + collate) * 1e-9,
       .device = static_cast<double>(counts.busy_ns) * 1e-9 /
-                static_cast<double>(std::max<std::uint64_t>(counts.decoded + counts.returned, 1)),
+                static_cast<double>(std::max<std::uint64_t>(counts.samples(), 1)),
       .cores = std::max(stats.limits.cpus, 1.0)};
 }
 
@@ -106,7 +106,7 @@ bool LoaderDevice::place(Settings& settings, const PlantStats& stats) {
   if (choice_.mode != PlacementMode::kAuto || decoder_ == nullptr) return false;
   if (settings[KnobId::kDecodeOnGpu] != share_) return false;
   const LateCounts counts = decoder_->counts();
-  if (counts.decoded == 0) return false;
+  if (counts.samples() == counts.returned) return false;
   share_ = best_share(placement_rates(stats, counts));
   settings[KnobId::kDecodeOnGpu] = settings[KnobId::kAugmentOnGpu] = share_;
   return true;
@@ -126,6 +126,7 @@ nlohmann::json LoaderDevice::to_json() const {
   if (!decoder_->augments()) root["not_augmented"] = decoder_->why_not_augmented();
   const LateCounts counts = decoder_->counts();
   root.update({{"decoded", counts.decoded},
+               {"from_cache", counts.from_cache},
                {"augmented", counts.augmented},
                {"returned", counts.returned},
                {"launches", counts.launches},

@@ -145,8 +145,28 @@ void AugmentList::clear() noexcept {
 }
 
 Status AugmentList::add(std::int64_t picture, const Trail& trail, Dtype dtype) {
+  return add_work({.picture = picture}, trail, dtype);
+}
+
+std::size_t AugmentList::window_bytes(const Rect& window, std::int32_t channels) noexcept {
+  return aligned(static_cast<std::size_t>(channels) * static_cast<std::size_t>(window.height) *
+                 static_cast<std::size_t>(window.width));
+}
+
+Result<std::int64_t> AugmentList::add_window(const Rect& window, std::int32_t channels, const Trail& trail,
+                                             Dtype dtype) {
+  const auto place = static_cast<std::int64_t>(kept_bytes_);
+  kept_bytes_ += window_bytes(window, channels);
+  // The kernels count places from the first pixel of the whole picture.
+  const std::int64_t origin = std::int64_t{window.top} * window.width + window.left;
+  DRAPPS_RETURN_IF_ERROR(
+      add_work({.picture = place - origin, .rows = window.height, .columns = window.width}, trail, dtype));
+  return place;
+}
+
+Status AugmentList::add_work(const PictureWork& begin, const Trail& trail, Dtype dtype) {
   return catching([&]() -> Status {
-    begin_work({.picture = picture});
+    begin_work(begin);
     bool resized = false;
     std::size_t round = 0;
     for (const TrailStep& step : trail.steps) {

@@ -49,6 +49,14 @@ class AugmentList {
   /// @param dtype    of the row that it becomes.
   /// kUnsupported for a trail of others; kResourceExhausted where the ledger has no more.
   Status add(std::int64_t picture, const Trail& trail, Dtype dtype);
+  /// The next picture, of which a window alone is there: planes of bytes, one after another, without gaps.
+  /// @param window    lies within the picture that the trail begins with, and has all that is read of it.
+  /// @param channels  as many as AugmentArguments::picture_channels.
+  /// @return          bytes from AugmentArguments::kept, as put() points it, to where the window's pixels are to be
+  ///                  when the kernels run; window_bytes() of them. Errors as of add().
+  Result<std::int64_t> add_window(const Rect& window, std::int32_t channels, const Trail& trail, Dtype dtype);
+  /// Bytes of the device's memory that add_window() takes.
+  static std::size_t window_bytes(const Rect& window, std::int32_t channels) noexcept;
 
   std::size_t pictures() const noexcept { return last_.work.size(); }
   /// Bytes of the copy that put() makes.
@@ -85,6 +93,7 @@ class AugmentList {
     std::size_t bytes_of_means() const noexcept;
   };
 
+  Status add_work(const PictureWork& begin, const Trail& trail, Dtype dtype);
   void begin_work(const PictureWork& work);
   void end_work(bool resized, AugmentLaunch& launch);
   void keep(Extent extent, std::size_t round, bool resized);

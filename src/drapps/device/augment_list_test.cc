@@ -11,8 +11,6 @@
 #include "drapps/augment/picture/testing.h"
 #include "drapps/batch/row.h"
 #include "drapps/device/kernel/body.h"
-#include "drapps/device/kernel/gather.h"
-#include "drapps/kernel/color.h"
 
 namespace drapps::device {
 namespace {
@@ -123,7 +121,30 @@ class Comparison {
     }
     expected_.resize(expected_.size() + writer.bytes());
     ASSERT_TRUE(writer.write(picture, expected_.data() + i * writer.bytes()).ok());
-    ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), trail, writer.format().dtype).ok());
+    if (i % 2 == 0) {
+      ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), trail, writer.format().dtype).ok());
+      return;
+    }
+    const Draws draws({.seed = seed_, .position = i}, 1);
+    const Rect whole = geometry::whole_rect(extent_);
+    const Rect window = ops_.empty() ? whole : region(ops_.front(), extent_, draws);
+    const auto place = list_.add_window(window, channels_, trail, writer.format().dtype);
+    ASSERT_TRUE(place.ok());
+    windows_.push_back({window, first, *place});
+  }
+
+  /// Puts the pixels of every second picture where the kernels read them.
+  void put_windows(std::uint8_t* kept) const {
+    for (const auto& [window, first, place] : windows_) {
+      std::uint8_t* out = kept + place;
+      for (std::int32_t c = 0; c < channels_; ++c) {
+        for (std::int32_t y = window.top; y < window.top + window.height; ++y) {
+          for (std::int32_t x = window.left; x < window.left + window.width; ++x) {
+            *out++ = pictures_[first + c * lying_.channel_stride + y * lying_.row_stride + x * lying_.pixel_stride];
+          }
+        }
+      }
+    }
   }
 
   void launch(const PictureWriter& writer, std::int32_t turn) {
@@ -146,9 +167,17 @@ class Comparison {
                                .height = writer.extent().height,
                                .width = writer.extent().width};
     list_.put(copy, copy, arguments);
+    put_windows(arguments.kept);
     BlockStream stream(turn);
     ASSERT_TRUE(list_.launch(stream, arguments).ok());
   }
+
+  /// Of a picture of which what its first op reads is all that is there.
+  struct Window {
+    Rect rect;
+    std::size_t first;   // of its pixels in pictures_
+    std::int64_t place;  // behind AugmentArguments::kept
+  };
 
   std::uint64_t seed_;
   std::int32_t channels_;
@@ -159,6 +188,7 @@ class Comparison {
   Scratch scratch_{MemoryLedger::unlimited()};
   AugmentList list_{MemoryLedger::unlimited()};
   std::vector<std::uint8_t> pictures_;
+  std::vector<Window> windows_;
   std::vector<std::byte> expected_, output_;
 };
 
@@ -286,44 +316,6 @@ TEST(AugmentKernel, MakesTheBytesOfSeveralResizes) {
   EXPECT_GT(compared, 120);
 }
 
-TEST(PixelColors, AreThoseOfTheCpu) {
-  constexpr std::int32_t kStep = 5;
-  ImageBuffer in(MemoryLedger::unlimited()), out(MemoryLedger::unlimited());
-  constexpr std::int32_t kSide = 256 / kStep + 1;
-  const ImageView colors = in.reshape(3, kSide * kSide, kSide).value();
-  for (std::int32_t y = 0; y < colors.height; ++y) {
-    for (std::int32_t x = 0; x < colors.width; ++x) {
-      colors.row(0, y)[x] = static_cast<std::uint8_t>(y / kSide * kStep);
-      colors.row(1, y)[x] = static_cast<std::uint8_t>(y % kSide * kStep);
-      colors.row(2, y)[x] = static_cast<std::uint8_t>(x * kStep);
-    }
-  }
-  const ImageView target = out.reshape(3, colors.height, colors.width).value();
-  const auto compare = [&](const PictureColor& color) {
-    std::size_t wrong = 0;
-    for (std::int32_t y = 0; y < colors.height; ++y) {
-      for (std::int32_t x = 0; x < colors.width; ++x) {
-        Pixel pixel{.levels = {colors.row(0, y)[x], colors.row(1, y)[x], colors.row(2, y)[x]}, .channels = 3};
-        change(pixel, color, 0);
-        for (std::int32_t c = 0; c < 3; ++c) wrong += pixel.levels[c] == target.row(c, y)[x] ? 0 : 1;
-      }
-    }
-    return wrong;
-  };
-  for (const float factor : {0.0F, 0.3F, 1.0F, 1.7F, 40.0F}) {
-    kernel::adjust_brightness(target, colors, factor, kernel::Level::kPortable);
-    EXPECT_EQ(compare({.change = Change::kBrightness, .factor = factor}), 0) << factor;
-    kernel::adjust_saturation(target, colors, factor, kernel::Level::kPortable);
-    EXPECT_EQ(compare({.change = Change::kSaturation, .factor = factor}), 0) << factor;
-  }
-  for (const double shift : {-0.5, -0.2, 0.0, 0.01, 0.33, 0.5}) {
-    kernel::adjust_hue(target, colors, shift, kernel::Level::kPortable);
-    EXPECT_EQ(compare({.change = Change::kHue, .number = static_cast<std::int32_t>(shift * 255) & 255}), 0) << shift;
-  }
-  kernel::grayscale(target, colors, kernel::Level::kPortable);
-  EXPECT_EQ(compare({.change = Change::kGrayscale, .number = 3}), 0);
-}
-
 /// Shrinks by so much that the lines of a tile do not fit what a block has of shared memory.
 TEST(AugmentKernel, MakesTheBytesOfLargePictures) {
   for (const auto order : {kernel::PassOrder::kHorizontalFirst, kernel::PassOrder::kPillow13}) {
@@ -361,35 +353,6 @@ TEST(AugmentKernel, SaysWhichOpItCannotDo) {
   EXPECT_FALSE(keeps_pictures(std::vector<Op>{RandomCrop{}, Resize{}, ColorJitter{}}));
   EXPECT_TRUE(keeps_pictures(std::vector<Op>{Grayscale{}, Crop{}, Resize{}}));
   EXPECT_TRUE(keeps_pictures(std::vector<Op>{Resize{}, HorizontalFlip{}, RandomResizedCrop{}}));
-}
-
-TEST(GatherKernel, PicksRowsInEveryUnit) {
-  for (const std::int64_t row_bytes : {1, 2, 4, 6, 8, 12, 3072, 5000}) {
-    for (const std::int32_t unit : {1, 2, 4, 8}) {
-      if (row_bytes % unit != 0) continue;
-      const std::int64_t stride = row_bytes + 2 * unit;
-      std::vector<std::uint64_t> memory(static_cast<std::size_t>(stride * 20 / 8 + 1));
-      auto* in = reinterpret_cast<std::uint8_t*>(memory.data());
-      for (std::int64_t i = 0; i < stride * 20; ++i) in[i] = testing::noise(1, 0, 0, static_cast<std::int32_t>(i));
-      const std::vector<std::int64_t> rows{19, 0, 7, 7, 3};
-      std::vector<std::uint64_t> out(static_cast<std::size_t>(row_bytes) * rows.size() / 8 + 1);
-      const GatherArguments arguments{.in = in,
-                                      .stride = stride,
-                                      .rows = rows.data(),
-                                      .count = static_cast<std::int64_t>(rows.size()),
-                                      .out = reinterpret_cast<std::uint8_t*>(out.data()),
-                                      .row_bytes = row_bytes,
-                                      .unit = unit};
-      Gather::Shared shared{};
-      for (std::int64_t block = 0; block < Gather::blocks(arguments); ++block) {
-        run_block<Gather>(arguments, shared, static_cast<std::int32_t>(block), 100);
-      }
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const std::uint8_t* row = arguments.out + static_cast<std::int64_t>(i) * row_bytes;
-        EXPECT_TRUE(std::equal(row, row + row_bytes, in + rows[i] * stride)) << row_bytes << " by " << unit;
-      }
-    }
-  }
 }
 
 }  // namespace

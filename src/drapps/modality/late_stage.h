@@ -27,12 +27,15 @@ class LateSink {
 
 /// What a decoder has done so far.
 struct LateCounts {
-  std::uint64_t decoded = 0;    // samples that came back with what was asked for
-  std::uint64_t augmented = 0;  // of the decoded samples, those with finished rows
-  std::uint64_t returned = 0;   // samples that came back for the CPU
-  std::uint64_t launches = 0;   // of some samples together
-  std::uint64_t busy_ns = 0;    // from each launch to its end
+  std::uint64_t decoded = 0;     // samples that came back with what was asked for
+  std::uint64_t from_cache = 0;  // the same, of samples that the cache had decoded
+  std::uint64_t augmented = 0;   // of both, those with finished rows
+  std::uint64_t returned = 0;    // samples that came back for the CPU
+  std::uint64_t launches = 0;    // of some samples together
+  std::uint64_t busy_ns = 0;     // from each launch to its end
   device::DeviceCounts device;
+
+  std::uint64_t samples() const noexcept { return decoded + from_cache + returned; }
 };
 
 /// For one part of a plan, and all passes of a loader at once. All members may be called from any thread.

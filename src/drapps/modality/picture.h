@@ -107,6 +107,9 @@ inline std::optional<RecordPart> mask_of(std::string_view name, const Source& so
   return image_of(name, source) == kFirstPart ? source.part_named(kMaskName) : std::nullopt;
 }
 
+class PictureDevice;
+struct LateRequest;
+
 /// What stands in the column of pictures: what was described, or bytes of which a device makes that (device_part.h).
 enum class RowForm : std::uint8_t { kFinished, kBytes };
 
@@ -169,6 +172,9 @@ class PicturePlan final : public PartPlan {
   Status enter_decoded(Sample& sample) const;
   Result<const PictureWriter*> late_writer() const;
   Status note_ops(const PartDraws& draws, Picture& picture, Scratch& scratch, Trail& trail) const;
+  bool note_late_ops(PictureState& work, const PartDraws& draws, const PictureDevice& pictures,
+                     LateRequest& request) const;
+  bool augment_kept(Sample& sample, const PartDraws& draws, PictureDevice& pictures, LateSink& sink) const;
   Status enter_late(Sample& sample) const;
   Status note_erasures(const PartDraws& draws, PictureState& work) const;
 

@@ -6,7 +6,6 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/device/kernel/augment.h"
 #include "drapps/modality/picture_group.h"
 
 namespace drapps {
@@ -51,6 +50,10 @@ PictureDevice::Sizes PictureDevice::Sizes::part(std::size_t divisor, const Pictu
   return sizes;
 }
 
+std::size_t PictureDevice::Sizes::lists_there(const PictureWriter* writer) const noexcept {
+  return writer == nullptr ? 0 : lists + kept + pixels;
+}
+
 PictureDevice::PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& host, std::int32_t channels,
                              const PictureWriter* writer, std::string why_not_augmented, const Sizes& sizes)
     : room_(std::move(room)),
@@ -60,7 +63,7 @@ PictureDevice::PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& hos
       why_not_augmented_(std::move(why_not_augmented)),
       sizes_(sizes),
       pinned_(host, kGroups * (sizes.jpeg.input + sizes.pixels + sizes.lists + sizes.rows) + table_bytes(writer)),
-      there_(room_->ledger, kGroups * (sizes.jpeg.input + sizes.jpeg.work + sizes.lists + sizes.rows + sizes.kept) +
+      there_(room_->ledger, kGroups * (sizes.jpeg.input + sizes.jpeg.work + sizes.rows + sizes.lists_there(writer)) +
                                 table_bytes(writer)) {}
 
 Result<std::shared_ptr<PictureDevice>> PictureDevice::make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
@@ -111,7 +114,7 @@ Status PictureDevice::add_group() {
   std::vector<WantedMemory> all{{&group->pixels, Where::kPinned, sizes_.pixels}};
   if (writer_ != nullptr) {
     all.push_back({&group->lists, Where::kPinned, sizes_.lists});
-    all.push_back({&group->lists_there, Where::kDevice, sizes_.lists + sizes_.kept});
+    all.push_back({&group->lists_there, Where::kDevice, sizes_.lists_there(writer_)});
     all.push_back({&group->rows, Where::kPinned, sizes_.rows});
     all.push_back({&group->rows_there, Where::kDevice, sizes_.rows});
   }
@@ -147,7 +150,7 @@ PictureDevice::~PictureDevice() {
   stream_.reset();  // waits for what is under way, which is in the groups' memory
 }
 
-bool PictureDevice::list(Sample& sample, const Request& request, LateSink& sink) noexcept {
+bool PictureDevice::list(Sample& sample, const LateRequest& request, LateSink& sink) noexcept {
   bool listed = false;
   bool closed = false;
   {
@@ -182,31 +185,61 @@ PictureDevice::Group* PictureDevice::open_group() {
 
 void PictureDevice::close_group() { closed_.push_back(std::exchange(open_, nullptr)); }
 
-bool PictureDevice::has_room(const Group& group, const Request& request) const noexcept {
+bool PictureDevice::has_room(const Group& group, const LateRequest& request) const noexcept {
   if (group.spoilt || group.waiting.size() == sizes_.together) return false;
   if (request.trail != nullptr && group.kept + device::kept_bytes(*request.trail) > sizes_.kept) return false;
-  const Rect& window = request.window;
-  const std::int64_t pixels = (group.lines + window.height) * std::max(group.widest, window.width);
-  return static_cast<std::size_t>(pixels * channels_) <= sizes_.pixels;
+  return pixel_bytes(group, request) <= sizes_.pixels;
 }
 
-bool PictureDevice::add(Group& group, Sample& sample, const Request& request, LateSink& sink, bool& full) {
-  const auto taken = group.decoder->add(request.bytes, request.info, request.window, request.index);
-  if (!taken.ok()) group.spoilt = true;  // it has forgotten all that were taken
-  full = !taken.ok() || *taken == device::JpegTaken::kFull;
-  if (!taken.ok() || *taken != device::JpegTaken::kTaken) return false;
+/// Bytes of the group's pinned pixels, once it has this picture.
+std::size_t PictureDevice::pixel_bytes(const Group& group, const LateRequest& request) const noexcept {
+  const Rect& window = request.window;
+  if (request.pixels != nullptr) {
+    return static_cast<std::size_t>(group.lines * group.widest * channels_) + group.listed_bytes +
+           device::AugmentList::window_bytes(window, channels_);
+  }
+  const std::int64_t pixels = (group.lines + window.height) * std::max(group.widest, window.width);
+  return static_cast<std::size_t>(pixels * channels_) + group.listed_bytes;
+}
+
+/// Copies pixels to where the device gets them from.
+void PictureDevice::list_pixels(Group& group, const LateRequest& request) const {
+  const std::size_t bytes = device::AugmentList::window_bytes(request.window, channels_);
+  group.listed_bytes += bytes;
+  const std::size_t at = sizes_.pixels - group.listed_bytes;
+  group.listed.push_back({.at = at, .bytes = bytes});
+  std::byte* out = group.pixels.data() + at;
+  const auto width = static_cast<std::size_t>(request.window.width);
+  for (std::int32_t channel = 0; channel < channels_; ++channel) {
+    for (std::int32_t y = 0; y < request.window.height; ++y, out += width) {
+      std::memcpy(out, request.pixels->row(channel, y), width);
+    }
+  }
+}
+
+bool PictureDevice::add(Group& group, Sample& sample, const LateRequest& request, LateSink& sink, bool& full) {
+  std::optional<std::size_t> number;
+  if (request.pixels != nullptr) {
+    list_pixels(group, request);
+  } else {
+    const auto taken = group.decoder->add(request.bytes, *request.info, request.window, *request.index);
+    if (!taken.ok()) group.spoilt = true;  // it has forgotten all that were taken
+    full = !taken.ok() || *taken == device::JpegTaken::kFull;
+    if (!taken.ok() || *taken != device::JpegTaken::kTaken) return false;
+    number = group.decoder->pictures() - 1;
+    group.lines += request.window.height;
+    group.widest = std::max(group.widest, request.window.width);
+  }
   if (request.trail != nullptr) {
     // Where the pixels will lie is known when all pictures are there.
     group.augmented.push_back(group.waiting.size());
     group.trails.push_back(*request.trail);
     group.kept += device::kept_bytes(*request.trail);
   }
-  Waiting& waiting = group.waiting.emplace_back(Waiting{&sample, &sink, {}});
-  waiting.late.extent = request.info.extent;
+  Waiting& waiting = group.waiting.emplace_back(Waiting{&sample, &sink, {}, number});
+  waiting.late.extent = request.extent;
   waiting.late.window = request.window;
   waiting.late.group_ = &group;
-  group.lines += request.window.height;
-  group.widest = std::max(group.widest, request.window.width);
   ++group.unreleased;
   sample.late = std::shared_ptr<void>(group.lease, &waiting.late);
   return true;
@@ -257,82 +290,6 @@ void PictureDevice::run(const std::stop_token& stop) {
   }
 }
 
-Status PictureDevice::launch(Group& group) {
-  group.launched_ns = monotonic_ns();
-  if (lost_) return Error{.code = ErrorCode::kDeviceLost, .stage = Stage::kDecode, .message = "the device was lost"};
-  if (!group.spoilt) {
-    DRAPPS_RETURN_IF_ERROR(group.decoder->launch(*stream_));
-    DRAPPS_RETURN_IF_ERROR(augment(group));
-    DRAPPS_RETURN_IF_ERROR(copy_back(group));
-  }
-  DRAPPS_RETURN_IF_ERROR(stream_->record(*group.ended));
-  return stream_->pause();
-}
-
-/// Makes rows of the pictures that are augmented there, and copies them back.
-Status PictureDevice::augment(Group& group) {
-  if (group.augmented.empty()) return ok_status();
-  const device::JpegDecoder::Pixels first = group.decoder->pixels(0);
-  group.list.clear();
-  std::size_t rows = 0;
-  for (; rows < group.augmented.size(); ++rows) {
-    const std::size_t number = group.augmented[rows];
-    const Rect& window = group.waiting[number].late.window;
-    const std::int64_t origin = window.top * first.row_bytes + window.left * std::int64_t{channels_};
-    if (!group.list
-             .add(group.decoder->pixels(number).first - first.first - origin, group.trails[rows],
-                  writer_->format().dtype)
-             .ok()) {
-      group.spoilt = true;
-      return ok_status();
-    }
-    group.waiting[number].late.row = group.rows.data() + rows * writer_->bytes();
-  }
-  const std::size_t bytes = group.list.bytes();
-  if (bytes > sizes_.lists || group.list.device_bytes() > sizes_.lists + group.kept) {
-    group.spoilt = true;  // by pictures of which each line takes so many numbers that no photograph has them
-    return ok_status();
-  }
-  device::AugmentArguments arguments = device::arguments_of(*writer_);
-  arguments.pictures = first.first;
-  arguments.channel_stride = 1;
-  arguments.row_stride = first.row_bytes;
-  arguments.pixel_stride = arguments.picture_channels = channels_;
-  arguments.table = table_.data();
-  arguments.out = reinterpret_cast<std::uint8_t*>(group.rows_there.data());
-  group.list.put(group.lists.data(), group.lists_there.data(), arguments);
-  DRAPPS_RETURN_IF_ERROR(stream_->copy_in(group.lists_there.data(), group.lists.data(), bytes));
-  DRAPPS_RETURN_IF_ERROR(group.list.launch(*stream_, arguments));
-  return stream_->copy_out(group.rows.data(), group.rows_there.data(), rows * writer_->bytes());
-}
-
-/// Copies the pixels of the pictures that are not augmented back: neighbours by one copy.
-Status PictureDevice::copy_back(Group& group) {
-  if (group.spoilt) return ok_status();
-  const std::uint8_t* const first = group.decoder->pixels(0).first;
-  std::size_t begin = 0, end = 0;  // of what is to be copied
-  const auto copy = [&]() -> Status {
-    if (begin == end) return ok_status();
-    return stream_->copy_out(group.pixels.data() + begin, reinterpret_cast<const std::byte*>(first) + begin,
-                             end - begin);
-  };
-  for (std::size_t i = 0; i < group.waiting.size(); ++i) {
-    Late& late = group.waiting[i].late;
-    if (late.row != nullptr) continue;
-    const device::JpegDecoder::Pixels pixels = group.decoder->pixels(i);
-    const auto at = static_cast<std::size_t>(pixels.first - first);
-    late.row_bytes = pixels.row_bytes;
-    late.bytes = static_cast<std::size_t>(pixels.row_bytes) * static_cast<std::size_t>(pixels.extent.height);
-    late.pixels = reinterpret_cast<const std::uint8_t*>(group.pixels.data()) + at;
-    if (at != end) {
-      DRAPPS_RETURN_IF_ERROR(copy());
-      begin = at;
-    }
-    end = at + late.bytes;
-  }
-  return copy();
-}
-
 void PictureDevice::lose(const Error& error) {
   const std::scoped_lock lock(mutex_);
   if (std::exchange(lost_, true)) return;
@@ -343,23 +300,24 @@ void PictureDevice::lose(const Error& error) {
 
 void PictureDevice::deliver(Group& group, const Status& status) {
   const bool good = status.ok() && !group.spoilt;
-  std::uint64_t decoded = 0, augmented = 0;
-  for (std::size_t i = 0; i < group.waiting.size(); ++i) {
-    Waiting& waiting = group.waiting[i];
-    if (good && group.decoder->right(i)) {
-      ++decoded;
-      if (waiting.late.row != nullptr) ++augmented;
+  LateCounts counts{.launches = 1};
+  for (Waiting& waiting : group.waiting) {
+    if (good && (!waiting.number || group.decoder->right(*waiting.number))) {
+      ++(waiting.number ? counts.decoded : counts.from_cache);
+      if (waiting.late.row != nullptr) ++counts.augmented;
     } else {
+      ++counts.returned;
       waiting.sample->decoded.distrusted = good;
       waiting.sample->late.reset();
     }
   }
   {
     const std::scoped_lock lock(mutex_);
-    ++counts_.launches;
-    counts_.decoded += decoded;
-    counts_.augmented += augmented;
-    counts_.returned += group.waiting.size() - decoded;
+    counts_.launches += counts.launches;
+    counts_.decoded += counts.decoded;
+    counts_.from_cache += counts.from_cache;
+    counts_.augmented += counts.augmented;
+    counts_.returned += counts.returned;
   }
   for (const Waiting& waiting : group.waiting) waiting.sink->late_decoded(*waiting.sample);
   const std::shared_ptr<void> lease = std::move(group.lease);

@@ -1,7 +1,7 @@
 // Pictures that a device decodes, and augments where it can: groups of them, one on the device at a time.
 //
-// 1. A worker lists a picture with the open group, which copies its bytes into pinned memory. A group that has no room
-//    for a picture is closed, and the next free one opens.
+// 1. A worker lists a picture with the open group, which copies its bytes into pinned memory, or its pixels, where it
+//    was decoded before. A group that has no room for a picture is closed, and the next free one opens.
 // 2. A thread launches a group as soon as the device has none: what has been listed until then goes together, so that
 //    groups are as small as the device is idle, and as large as it is busy.
 // 3. When a group has ended, the next one is launched, then the samples of the first go back. Their pixels or rows stay
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -33,6 +34,17 @@
 #include "drapps/modality/late_stage.h"
 
 namespace drapps {
+
+/// A picture for a device: of a file that was read and looked at, or pixels that somebody has decoded.
+struct LateRequest {
+  Extent extent;  // of the whole picture
+  Rect window;
+  const Trail* trail = nullptr;  // of all ops, where it is to be augmented, as pixels always are
+  std::span<const std::uint8_t> bytes = {};
+  const ImageInfo* info = nullptr;         // of the file
+  const jpeg::IndexUse* index = nullptr;   // of the file
+  const ConstImageView* pixels = nullptr;  // of the window; null for a file
+};
 
 class PictureDevice final : public LateStage {
   struct Group;
@@ -55,15 +67,6 @@ class PictureDevice final : public LateStage {
     Group* group_ = nullptr;
   };
 
-  /// A picture that was read and looked at.
-  struct Request {
-    std::span<const std::uint8_t> bytes;
-    const ImageInfo& info;
-    Rect window;
-    const jpeg::IndexUse& index;
-    const Trail* trail = nullptr;  // of all ops, where it is to be augmented
-  };
-
   /// kResourceExhausted where device, ledger or system have not that much memory, and other errors of the device.
   /// @param host      what pinned memory counts in; outlives the decoder.
   /// @param channels  1 or 3.
@@ -75,7 +78,7 @@ class PictureDevice final : public LateStage {
   ~PictureDevice() override;
 
   /// As PartPlan::decode_late().
-  bool list(Sample& sample, const Request& request, LateSink& sink) noexcept;
+  bool list(Sample& sample, const LateRequest& request, LateSink& sink) noexcept;
 
   /// Whether the rows that it makes are this writer's.
   bool writes(const PictureWriter& writer) const noexcept { return writer_ == &writer; }
@@ -94,16 +97,19 @@ class PictureDevice final : public LateStage {
     Sample* sample;
     LateSink* sink;
     Late late;
+    std::optional<std::size_t> number;  // in the decoder; or its pixels were listed
   };
   /// Sizes of each group.
   struct Sizes {
     std::size_t together = 0;  // pictures at most
     device::JpegBounds jpeg;
-    std::size_t pixels = 0;  // bytes of those on their way back
+    std::size_t pixels = 0;  // bytes of those on their way back, and of those that were listed
     std::size_t lists = 0;   // bytes of ops, on either side
     std::size_t rows = 0;    // bytes of rows, on either side
     std::size_t kept = 0;    // bytes of the device, of pictures that are resized once more
 
+    /// Bytes of the device behind and with its lists: what is kept, and pixels that were listed.
+    std::size_t lists_there(const PictureWriter* writer) const noexcept;
     static Sizes part(std::size_t divisor, const PictureWriter* writer, bool keeps) noexcept;
   };
   /// Bytes of a ledger, given back when it goes.
@@ -126,8 +132,10 @@ class PictureDevice final : public LateStage {
   // All of these require mutex_.
   Group* open_group();
   void close_group();
-  bool has_room(const Group& group, const Request& request) const noexcept;
-  bool add(Group& group, Sample& sample, const Request& request, LateSink& sink, bool& full);
+  bool has_room(const Group& group, const LateRequest& request) const noexcept;
+  bool add(Group& group, Sample& sample, const LateRequest& request, LateSink& sink, bool& full);
+  std::size_t pixel_bytes(const Group& group, const LateRequest& request) const noexcept;
+  void list_pixels(Group& group, const LateRequest& request) const;
   Group* next() noexcept;
 
   // What the thread does, without holding mutex_.
@@ -136,6 +144,7 @@ class PictureDevice final : public LateStage {
   Status copy_table();
   Status copy_back(Group& group);
   Status augment(Group& group);
+  Status list_augmented(Group& group);
   void deliver(Group& group, const Status& status);
   void lose(const Error& error);
   void recycle(Group& group) noexcept;

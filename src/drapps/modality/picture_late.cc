@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "drapps/decode/check.h"
 #include "drapps/kernel/pixels.h"
 #include "drapps/modality/device_part.h"
 #include "drapps/modality/picture.h"
@@ -51,30 +52,58 @@ Status PicturePlan::note_ops(const PartDraws& draws, Picture& picture, Scratch& 
 bool PicturePlan::decode_late(Sample& sample, const PartDraws& draws, LateStage& decoder, LateSink& sink,
                               bool augment) const {
   PictureState& work = state(sample);
+  auto& pictures = static_cast<PictureDevice&>(decoder);
   if (sample.read->at[of()].contents.decoded) return false;
+  const bool kept_later = sample.keeper != nullptr && sample.keeper->form(of()) == cache::FormId::kPrepared;
+  const bool augments = augment && pictures.writes(writer_) && !kept_later;
   const cache::View& kept = sample.kept.views[of()];
-  if (kept && cache::is_array(kept.form())) return false;
+  if (kept && cache::is_array(kept.form())) {
+    return augments && kept.form() != cache::FormId::kPrepared && augment_kept(sample, draws, pictures, sink);
+  }
   const auto bytes = sample.read->bytes[of()];
   const auto info = work.decoder.inspect(bytes, spec_.decode);
   // What is wrong with a file, decode() says.
   if (!info.ok() || info->orientation != 1 || keeps_pixels(sample, info->extent)) return false;
-  const Rect window = first_region(info->extent, draws);
   const jpeg::IndexUse index{
       work.indexes.get(), {sample.asked.record, sample.read->identity[of()]}, &sample.decoded.known};
-  PictureDevice::Request request{.bytes = bytes, .info = *info, .window = window, .index = index};
-  const bool kept_later = sample.keeper != nullptr && sample.keeper->form(of()) == cache::FormId::kPrepared;
-  if (augment && static_cast<PictureDevice&>(decoder).writes(writer_) && !kept_later) {
-    work.trail.clear();
-    Picture picture;
-    picture.image.channels = stages_.front().channels;
-    picture.extent = info->extent;
-    picture.window = window;
-    if (!note_ops(draws, picture, work.scratch, work.trail).ok()) return false;
-    if (form_ == RowForm::kBytes) work.trail.erasures.clear();  // note_erasures() has them when the row comes back
-    // A picture that is too large to be kept is decoded there, and augmented here.
-    if (device::kept_bytes(work.trail) <= static_cast<PictureDevice&>(decoder).most_kept()) request.trail = &work.trail;
-  }
-  return static_cast<PictureDevice&>(decoder).list(sample, request, sink);
+  LateRequest request{.extent = info->extent,
+                      .window = first_region(info->extent, draws),
+                      .bytes = bytes,
+                      .info = &*info,
+                      .index = &index};
+  if (augments && !note_late_ops(work, draws, pictures, request)) return false;
+  return pictures.list(sample, request, sink);
+}
+
+/// Lists pixels that the cache has of a picture, of which the device makes the row.
+bool PicturePlan::augment_kept(Sample& sample, const PartDraws& draws, PictureDevice& pictures, LateSink& sink) const {
+  PictureState& work = state(sample);
+  const auto entry = sample.kept.views[of()].bytes();
+  const auto extent = PictureForms::extent(entry);
+  if (!extent.ok()) return false;
+  LateRequest request{.extent = *extent, .window = first_region(*extent, draws)};
+  if (!check_region(request.window, *extent).ok()) return false;
+  if (!note_late_ops(work, draws, pictures, request) || request.trail == nullptr) return false;
+  const auto pixels = work.forms.read(entry, request.window, work.scratch.next_image_buffer());
+  if (!pixels.ok() || pixels->channels != stages_.front().channels) return false;
+  const ConstImageView view = *pixels;
+  request.pixels = &view;
+  return pictures.list(sample, request, sink);
+}
+
+/// Notes what ops make of a picture that a device is to augment; false where decode() says what is wrong with it. There
+/// is no trail in the request where the picture is too large to be kept there: it is augmented here.
+bool PicturePlan::note_late_ops(PictureState& work, const PartDraws& draws, const PictureDevice& pictures,
+                                LateRequest& request) const {
+  work.trail.clear();
+  Picture picture;
+  picture.image.channels = stages_.front().channels;
+  picture.extent = request.extent;
+  picture.window = request.window;
+  if (!note_ops(draws, picture, work.scratch, work.trail).ok()) return false;
+  if (form_ == RowForm::kBytes) work.trail.erasures.clear();  // note_erasures() has them when the row comes back
+  if (device::kept_bytes(work.trail) <= pictures.most_kept()) request.trail = &work.trail;
+  return true;
 }
 
 /// What ops erase of a picture that a device has augmented.
@@ -112,7 +141,8 @@ Status PicturePlan::enter_late(Sample& sample) const {
     if (!image.ok()) return std::move(image).error();
     picture.image = *image;
   }
-  keep_coefficients(sample);
+  const cache::View& kept = sample.kept.views[of()];
+  if (!kept || !cache::is_array(kept.form())) keep_coefficients(sample);
   return ok_status();
 }
 

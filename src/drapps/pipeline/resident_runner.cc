@@ -20,7 +20,9 @@ using device::AugmentArguments;
 using device::Gather;
 using device::GatherArguments;
 using device::KernelId;
-using device::Where;
+
+// Batches whose lists the device may still read while the next one's is written.
+constexpr std::size_t kMostWorks = 8, kLeastWorks = 2;
 
 }  // namespace
 
@@ -34,12 +36,19 @@ Result<std::unique_ptr<ResidentRunner>> ResidentRunner::make(const RunnerParts& 
   return runner;
 }
 
-/// Memory for what the host writes, by what the first batch takes of it.
+/// Memory for what the host writes, by what the first batch takes of it: for as many batches as the account has room
+/// for, and at least two.
 Status ResidentRunner::reserve_works() {
+  while (works_.size() < kMostWorks) works_.push_back(std::make_unique<RunnerMemory>(residence_->room()));
   if (sampler_.steps() == 0) return ok_status();
   const auto places = note_batch(0, sampler_.batch(0).rows);
   if (!places.ok()) return ok_status();  // which the batch says in its turn
-  for (RunnerMemory& work : works_) DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
+  for (std::size_t i = 0; i < works_.size(); ++i) {
+    Status status = works_[i]->grow(*places);
+    if (status.ok()) continue;
+    if (status.error().code != ErrorCode::kResourceExhausted || i < kLeastWorks) return status;
+    works_.resize(i);
+  }
   return ok_status();
 }
 
@@ -96,7 +105,7 @@ void ResidentRunner::begin_batches(Lock& lock) {
 }
 
 Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot) {
-  RunnerMemory& work = works_[step % works_.size()];
+  RunnerMemory& work = *works_[step % works_.size()];
   DRAPPS_RETURN_IF_ERROR(ensure_event(residence_->device(), work.completion));
   DRAPPS_RETURN_IF_ERROR(work.completion->wait());  // of a batch that was begun some steps ago
   DRAPPS_RETURN_IF_ERROR(begin_fill(residence_->device(), *stream_, slot));
@@ -110,17 +119,9 @@ Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot)
   return written.ok() ? std::move(paused) : std::move(written);
 }
 
-Status ResidentRunner::room_for(RunnerMemory& work, const RunnerPlaces& places) {
-  const auto grow = [&](device::Memory& memory, Where where, std::size_t bytes) -> Status {
-    if (memory.bytes() >= bytes) return ok_status();
-    memory.reset();
-    auto allocation = residence_->device().allocate(where, bytes + bytes / 4);
-    if (!allocation.ok()) return std::move(allocation).error();
-    memory = *std::move(allocation);
-    return ok_status();
-  };
-  DRAPPS_RETURN_IF_ERROR(grow(work.pinned, Where::kPinned, places.host_bytes));
-  return grow(work.there, Where::kDevice, places.device_bytes);
+Status ResidentRunner::RunnerMemory::grow(const RunnerPlaces& places) {
+  DRAPPS_RETURN_IF_ERROR(pinned.grow(places.host_bytes));
+  return there.grow(places.device_bytes);
 }
 
 Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t rows) {
@@ -157,7 +158,7 @@ Result<ResidentRunner::RunnerPlaces> ResidentRunner::note_batch(std::uint64_t st
 Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work) {
   const auto places = note_batch(step, rows);
   if (!places.ok()) return places.error();
-  DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
+  DRAPPS_RETURN_IF_ERROR(work.grow(*places));
   const Sampler::BatchRows batch = sampler_.batch(step);
   // Row numbers and the list of pictures go to the device's copy; the columns behind them into the batch.
   std::byte* const pinned = work.pinned.data();

@@ -11,7 +11,6 @@
 // Which rows, and their bytes, are those of the other runners.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "drapps/augment/picture/trail.h"
+#include "drapps/deliver/device_room.h"
 #include "drapps/device/augment_list.h"
 #include "drapps/device/device.h"
 #include "drapps/device/metered_stream.h"
@@ -36,14 +36,19 @@ class ResidentRunner final : public WindowRunner {
   WorkFound run_one() noexcept override { return WorkFound::kNothing; }
 
  private:
-  /// What the host writes for one batch, and its copy on the device.
-  struct RunnerMemory {
-    device::Memory pinned, there;
-    std::unique_ptr<device::Event> completion;  // behind all that uses them
-  };
   /// Offsets in a batch's memory of row numbers, the list of pictures, and the columns that the host fills.
   struct RunnerPlaces {
     std::size_t list, columns, host_bytes, device_bytes;
+  };
+  /// What the host writes for one batch, and its copy on the device.
+  struct RunnerMemory {
+    explicit RunnerMemory(const std::shared_ptr<DeviceRoom>& room) noexcept
+        : pinned(room, device::Where::kPinned), there(room, device::Where::kDevice) {}
+
+    Status grow(const RunnerPlaces& places);
+
+    RoomMemory pinned, there;
+    std::unique_ptr<device::Event> completion;  // behind all that uses them
   };
   /// A batch under way.
   struct PendingBatch {
@@ -69,10 +74,9 @@ class ResidentRunner final : public WindowRunner {
   Status mix(std::uint64_t step, std::uint32_t rows, std::byte* slot);
   Result<RunnerPlaces> note_batch(std::uint64_t step, std::uint32_t rows);
   Status note_pictures(std::uint64_t first_position, std::uint32_t rows);
-  Status room_for(RunnerMemory& work, const RunnerPlaces& places);
 
   const std::shared_ptr<Residence> residence_;
-  std::array<RunnerMemory, 8> works_;  // of step s: number s modulo their count
+  std::vector<std::unique_ptr<RunnerMemory>> works_;  // of step s: number s modulo their count
   device::AugmentList list_;
   Trail trail_;
   Scratch scratch_;
