@@ -169,7 +169,10 @@ def array_source(
 
     layout = arguments.one_of("layout", layout, LAYOUTS)
     if not isinstance(arrays, Mapping):
-        raise PipelineError(f"columns={arrays!r} must be a mapping from names to arrays")
+        raise PipelineError(
+            f"columns is {type(arrays).__name__}, and must be a mapping from names to arrays, such "
+            "as {'image': images, 'label': labels}"
+        )
     if pictures is not None:
         pictures = arguments.text("pictures", pictures)
     held: dict[str, np.ndarray[Any, Any]] = {}

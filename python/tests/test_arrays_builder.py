@@ -65,6 +65,7 @@ def test_the_builder_shards_shuffles_and_resumes_arrays():
         ({"x": np.zeros((3, 4, 4))}, {"pictures": "x"}, "uint8"),
         ({"x": np.zeros((3, 4, 4, 2), "u1")}, {"pictures": "x"}, "2 channels as nhwc"),
         ({"x": np.zeros((3, 4, 4, 3), "u1")}, {"pictures": "x", "layout": "hwc"}, "layout"),
+        (np.zeros((900, 900)), {}, "^columns is ndarray, and must be a mapping from names to .*$"),
     ],
 )
 def test_arrays_that_make_no_sense_are_named(columns, more, message):

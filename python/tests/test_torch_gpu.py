@@ -255,3 +255,6 @@ def test_what_the_device_decodes_is_what_the_cpu_does(photos):
     here, _ = epochs()
     np.testing.assert_equal(there, here)
     assert placed["decoded"] > 0
+    kept, placed = epochs(placement="gpu", device="cuda:0", cache=64 << 20, form="raw")
+    np.testing.assert_equal(kept, here)
+    assert placed["from_cache"] > 0
