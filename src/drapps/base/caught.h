@@ -1,4 +1,7 @@
 // Exceptions become errors where a thread, a destructor or a lock would let them end the process.
+//
+//   Status status = catching([&] { entries.push_back(entry); });        // success, or the error of what it throws
+//   auto planned = catching([&] { return Plan::make(spec, source); });  // a Result stays a Result
 #pragma once
 
 #include <type_traits>

@@ -1,5 +1,8 @@
 // Durations in logarithmic buckets, written by many threads without a lock.
 //
+//   histogram.record(monotonic_ns() - begun_ns);
+//   const std::uint64_t median_ns = histogram.counts().quantile(0.5);
+//
 // A duration of n nanoseconds falls into one of four buckets per power of two. A quantile is the upper edge of a
 // bucket, so the value is at most a fifth less. Reading is not a snapshot: a reader may miss what was recorded a moment
 // ago, never more.

@@ -1,5 +1,9 @@
 // Who holds how many bytes against one hard limit.
 //
+//   MemoryLedger batches(&whole);  // an account of another ledger
+//   if (!batches.reserve(bytes)) return no_memory();
+//   batches.release(bytes);
+//
 // Every buffer that a loader owns is reserved here before it is allocated, so the sum never
 // passes the limit. A ledger may be an account of another one: what it takes counts in both, and
 // so the whole says how much there is, and each account what for. All members may be called from

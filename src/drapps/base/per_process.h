@@ -1,5 +1,8 @@
 // What an object has in one process: a child of fork() has none of it at first, and makes its own.
 //
+//   Own* own = own_.get();  // own_ is a PerProcess<Own>
+//   if (own == nullptr) own = &own_.set(std::make_unique<Own>());
+//
 // The child has none of its parent's threads, and its parent's locks may be taken for ever: what the parent made is
 // abandoned there, unseen.
 #pragma once

@@ -1,5 +1,9 @@
 // Randomness as a coordinate: Philox4x32-10, a counter-based generator.
 //
+//   Draws draws({.seed = 5, .epoch = 0, .position = 17}, ordinal);
+//   const bool flipped = draws.coin(0.5);
+//   const std::uint32_t top = draws.below(height);
+//
 // Source: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 // The stream that an op sees depends on nothing but
 //     key     = (seed low, seed high)

@@ -1,4 +1,8 @@
 // A value or an Error. Success costs nothing but the discriminant; nothing here throws.
+//
+//   auto file = SharedFile::make("drapps-items");
+//   if (!file.ok()) return std::move(file).error();
+//   DRAPPS_RETURN_IF_ERROR(file->grow(bytes));  // a Status, or any other Result
 #pragma once
 
 #include <cassert>

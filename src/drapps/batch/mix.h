@@ -1,5 +1,9 @@
 // MixUp and CutMix on a finished batch, in place.
 //
+//   auto mixer = Mixer::make(mix, format, spec);
+//   mixer->write_label(label, row);           // for each sample
+//   mixer->run(images, labels, rows, draws);  // once the batch stands
+//
 // 1. The label of each row is written as one float32 per class from the start: 1 for its own, else 0.
 // 2. When all rows stand and the bad ones have left, each row is joined with the one before it, the first with the
 //    last, as torch's roll(1) pairs them. MixUp: before · (1 − λ) + own · λ, each of the three steps rounded to the

@@ -1,5 +1,10 @@
 // The tier in memory: entries in blocks of malloc, found through a table of words.
 //
+//   const Member member = store.join(records, budget);
+//   store.offer({id, state, member.number}, FormId::kBytes, bytes.size(), saved_ns, fill);  // fill(entry) writes it
+//   const View view = store.get({id, state, member.number});
+//   store.leave(member);
+//
 // 1. A word of the table is the address of its entry, some bits of its identity, and how many views there are of it, so
 //    that one atomic operation both finds an entry and keeps it from going. Readers take no lock.
 // 2. The table is made of segments: one is added where those that are there would get too full, and none is ever moved.

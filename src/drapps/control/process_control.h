@@ -1,4 +1,9 @@
 // The control plane of a loader that runs Python code in worker processes, and its plant.
+//
+//   auto control = ProcessControl::make({.name = "trials"});
+//   (*control)->attach(board, processes);
+//   (*control)->begin_pass(epoch);
+//   (*control)->detach(*board);
 #pragma once
 
 #include <memory>

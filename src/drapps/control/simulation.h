@@ -1,5 +1,9 @@
 // A run that takes no time: a simulated plant under a policy and its guard, as the control thread would drive a live
 // one.
+//
+//   auto policy = make_policy({.name = "trials"});
+//   const RunResult result = run(stationary(world, 60), *std::move(policy));
+//   const Totals& totals = result.segments.back().totals;
 #pragma once
 
 #include <cstdint>

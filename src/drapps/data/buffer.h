@@ -1,4 +1,8 @@
 // Growable bytes, aligned for SIMD and charged to a memory ledger.
+//
+//   Buffer buffer(ledger);
+//   DRAPPS_RETURN_IF_ERROR(buffer.ensure(bytes));
+//   std::memcpy(buffer.data(), from, bytes);
 #pragma once
 
 #include <cstddef>

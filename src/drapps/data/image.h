@@ -1,5 +1,9 @@
 // Eight-bit pictures in memory: one plane per channel, rows aligned.
 //
+//   ImageBuffer buffer(ledger);
+//   auto view = buffer.reshape(3, height, width);
+//   std::uint8_t* row = view->row(channel, y);
+//
 // Pictures stay planar from the decoder to the batch, because every kernel then works on whole
 // vectors of one channel; only the last step, into the batch, knows NHWC.
 #pragma once

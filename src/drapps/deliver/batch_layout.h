@@ -1,5 +1,9 @@
 // Where the columns of a batch lie in its slot.
 //
+//   BatchLayout layout(64);
+//   const std::size_t column = layout.add("label", Dtype::kInt64, {});
+//   std::byte* at = layout.row(slot, column, row);
+//
 // A slot opens with a fixed header, so that another process can read it, and then holds each column
 // from a multiple of 64 bytes on. Rows of a column follow one another without gaps, because that is what
 // the frameworks call contiguous. A column whose batches differ in shape says in each slot, right before its data,

@@ -1,4 +1,8 @@
 // A device by its name, with an account of what is taken of its memory, and memory of it that grows.
+//
+//   auto room = open_room("cuda:0", bytes);
+//   RoomMemory memory(*room, device::Where::kDevice);
+//   DRAPPS_RETURN_IF_ERROR(memory.grow(list.bytes()));
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,9 @@
 // Batch memory: equal slots, lent to the user batch by batch.
 //
+//   auto arena = SlotArena::make(layout.bytes(), ledger);
+//   auto slot = (*arena)->acquire();
+//   HeldSlot batch = (*arena)->yield(*slot);  // once it is filled; or abandon(*slot)
+//
 // A slot is in one of three states:
 //   filling  the loader's; its bytes count against the RAM budget;
 //   held     a yielded batch: the user's alone, writable, counted apart by the ledger, until its last

@@ -1,5 +1,9 @@
 // Batch memory between two passes of a loader.
 //
+//   ArenaPlace place(engine.spare_arenas());
+//   std::shared_ptr<SlotArena> arena = place.take();  // null where none is spare
+//   place.keep(runner->arena());                      // as the pass ends
+//
 // A pass that ended leaves its arena to the next one, which then fills memory that is mapped already: mapping anew
 // costs a page fault for every 4 KiB, some 10 ms for a batch of photographs. Meanwhile the memory counts against the
 // budget, and is released for whoever has none.

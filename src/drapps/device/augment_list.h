@@ -1,4 +1,9 @@
 // What the augment kernels do with each picture of a launch: trails of ops, as the kernels read them.
+//
+//   list.clear(); list.add(row * picture_bytes, trail, dtype);  // add() for each picture
+//   list.put(pinned, there, arguments);
+//   stream.copy_in(there, pinned, list.bytes());
+//   list.launch(stream, arguments);
 #pragma once
 
 #include <cstddef>

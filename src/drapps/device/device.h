@@ -1,6 +1,11 @@
 // A device beside the CPU, as far as batches need one: memory, streams of copies and launches, events. It names no type
 // of CUDA: what a machine has stands behind it (cuda/), or what tests run everything on (host/).
 //
+//   auto memory = device->allocate(Where::kDevice, bytes);
+//   auto stream = device->stream();
+//   (*stream)->copy_in(memory->data(), pinned->data(), bytes);
+//   (*stream)->record(*event); event->wait();
+//
 // All members may be called from any thread; a stream's by one at a time. Errors are of stage kDeliver: kDeviceLost
 // where the device answers no more, or an earlier launch has failed, which every later call says again;
 // kResourceExhausted where its memory has no more. A device, its streams and its memory belong to the process that made

@@ -1,5 +1,9 @@
 // A stream that knows how long its copies and launches took on the device, and how many bytes it copied.
 //
+//   auto stream = MeteredStream::make(device, counters);
+//   (*stream)->launch(kernel, blocks, &arguments);  // as with any stream
+//   (*stream)->pause();                             // what has ended is in counters.read()
+//
 // Between work of one kind and work of the other it records an event that keeps the time. Times are those of the
 // device: what its stream spent on each run of copies, or of launches, waits for other streams apart. They are read
 // when the events have passed, and counted by whoever asks for more work; nobody waits for them.

@@ -1,5 +1,10 @@
 // CPU time as a hard limit: a token bucket in CPU-seconds, for threads and processes together.
 //
+//   auto pause = budget.charge(cpu_ns, monotonic_ns());
+//   for (; pause.count() > 0; pause = budget.charge(0, monotonic_ns())) {
+//     std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, CpuBudget::kSlice));
+//   }
+//
 // Whatever serves the loaders books the CPU time that it used, and sleeps when all together are ahead of `cores`
 // CPU-seconds per second. The bucket holds a tenth of a second, so a pause does not earn a burst.
 //

@@ -1,4 +1,8 @@
 // A named thread for one standing duty (an I/O ring, a controller), as opposed to the elastic workers.
+//
+//   auto thread = ServiceThread::start("drapps-meters", [this](const std::stop_token& stop) { run(stop); });
+//   if (!thread.ok()) return std::move(thread).error();
+//   thread_ = *std::move(thread);
 #pragma once
 
 #include <functional>

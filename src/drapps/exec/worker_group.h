@@ -1,5 +1,9 @@
 // The elastic pool of workers: one per process, shared by everything that has samples to prepare.
 //
+//   DRAPPS_RETURN_IF_ERROR(workers.attach(client, share));
+//   workers.wake(items);  // whenever there is more to do
+//   workers.detach(client);
+//
 // A client offers work by run_one(); idle workers sleep until somebody wakes them. The number of workers
 // and each client's share may change at any moment: a worker that is no longer wanted finishes the sample
 // in hand and ends. Threads start with the first client, have all signals blocked, and know no Python. Where the

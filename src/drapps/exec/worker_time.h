@@ -1,5 +1,9 @@
 // Where the time of worker threads goes: the part that each of them is in, and how long it was in each.
 //
+//   LaneTimer timer(lane_place(LaneRole::kDecode));  // on a worker, in whose clock it books
+//   Status status = decode(sample);
+//   const LaneTime spent = timer.end();
+//
 // A worker is always in exactly one part, so the parts sum to the time since it began; the one under way counts up to
 // the moment of reading. A WorkerClock has one writer, its thread, which uses no locked instruction: a sequence number
 // that is odd while it writes says to a reader that it has to look again.

@@ -1,5 +1,9 @@
 // The last step of a picture: bytes to numbers, straight into its row of a batch.
 //
+//   auto normalizer = Normalizer::standard(mean, std);
+//   DRAPPS_RETURN_IF_ERROR(normalizer->check(picture.channels, format));
+//   normalizer->store(row, picture, format);  // row_size() bytes
+//
 // 1. A channel has only 256 input values, so a normalisation *is* a table of 256 numbers. It is defined by
 //    what torchvision's ToTensor and Normalize give: ((x / 255) - mean) / std, each step rounded to float32;
 //    or by the table itself, for what another framework computes.

@@ -1,6 +1,9 @@
 // Resizing pictures, byte for byte as Pillow's Image.resize does it, or as PyTorch's interpolate() does it on tensors
 // of bytes.
 //
+//   Resizer resizer(ledger);
+//   DRAPPS_RETURN_IF_ERROR(resizer.resize(out, in, Filter::kBilinear, PassOrder::kHorizontalFirst));
+//
 // Both run two one-dimensional passes with integer weights and uint8 in between, and skip a pass whose dimension does
 // not change. They differ in the weights (resize_plan.h) and in which pass may run first. A third way has floats
 // throughout (resize_float.h). Every SIMD level gives the same bytes.

@@ -1,5 +1,9 @@
 // The GPUs that this process may use: how busy, how full, how fast they are, and what power they take.
 //
+//   GpuMeter meter;  // may take seconds
+//   const GpuSummary<GpuReadings> seen = meter.read(monotonic_ns());
+//   for (const GpuReadings& each : meter.devices()) show(each);
+//
 // All of it is about the device, whoever uses it: other processes on it are counted too. What belongs to a whole GPU
 // (clocks, power, throttling, PCIe) is told as such for an instance of one that is split; its use is not told there.
 #pragma once

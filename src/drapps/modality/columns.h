@@ -1,5 +1,10 @@
 // The columns of a plan's batches, and what fills them: rows one by one as their samples are finished, or many at a
 // time where records are rows in memory.
+//
+//   columns.add("mask", Dtype::kUint8, {224, 224}, [this](const Sample& sample, std::byte* row) {
+//     return write_mask(sample, row);
+//   });
+//   for (const ColumnWriter& each : columns.writers) each.write(sample, columns.layout.row(slot, each.column, row));
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,9 @@
 // Visitors that read and write the fields of a description as JSON.
+//
+//   JsonReader reader(object, "mix");
+//   mix.fields(reader);
+//   DRAPPS_RETURN_IF_ERROR(reader.status());
+//   JsonWriter writer; mix.fields(writer); nlohmann::json json = std::move(writer).take();
 #pragma once
 
 #include <array>

@@ -2,6 +2,10 @@
 // before. A front that answers for a picture library keeps a source and what is to be read of it, and has no more made
 // than that.
 //
+//   auto sound = maker.judge(file);
+//   const PixelSource source{.file = file, .jpeg = **sound, .planes = {}, .index = {}};
+//   auto view = maker.resize(source, {.rect = crop}, {.extent = {224, 224}, .box = {}});
+//
 // Pixels equal Pillow's byte for byte: those of its decoder, convert("L"), transpose() and resize().
 #pragma once
 

@@ -1,5 +1,9 @@
 // Rows that cannot be made one by one: each goes on where the one before it ended, in one of several streams.
 //
+//   auto rows = streams->open(stream, order, cursor, ledger);
+//   DRAPPS_RETURN_IF_ERROR(rows->next(slot, row));
+//   cursor = rows->cursor();  // from here on another RowStream goes on
+//
 // Which row of which stream a row of an epoch is, a RowDeal says. What a row has follows from the description, the
 // source, the epoch and its number alone; a cursor says where in its stream a row begins, so that what stands before
 // need not be made again.

@@ -1,4 +1,8 @@
 // What all loaders of a process share: one pool of workers, one memory ledger, one set of budgets.
+//
+//   Engine& engine = Engine::get();
+//   auto limit = engine.limit({.cpus = 4});  // as long as it lives
+//   engine.watch_machine();
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,8 @@
 // A description that was checked against its source: every shape known, every byte counted.
+//
+//   auto plan = Plan::make(*parse_spec(description), *source);
+//   const std::uint32_t left = (*plan)->drop_rows(slot, rows, bad);
+//   (*plan)->write_header(slot, step, epoch, left);
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,8 @@
 // What runs a plan over one epoch, seen from outside: batches come out of it, knobs are moved on it.
+//
+//   auto runner = make_runner(std::move(parts));
+//   auto next = (*runner)->next(100ms);
+//   if (next && std::holds_alternative<Batch>(*next)) take(std::get<Batch>(*std::move(next)));
 #pragma once
 
 #include <chrono>

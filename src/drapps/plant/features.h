@@ -1,5 +1,9 @@
 // What a learned policy sees: numbers without a scale of their own, made of two observations of one plant.
 //
+//   const FeatureCounters before = feature_counters(earlier);
+//   const Features now = features_since(before, seen, limits);
+//   for (std::size_t i = 0; i < now.size(); ++i) show(feature_descriptions()[i].name, now[i]);
+//
 // Shares lie in [0, 1] where the signals agree, logarithms are to base 2, and everything is cut to ±5. A feature of
 // what the plant has not, or of what did not happen between the two, is 0; `valid.` and `meter_valid.` features tell
 // that from a measured 0. The live plant and a simulator give observations alike, so both give features alike.

@@ -1,4 +1,8 @@
 // What an observation holds, listed once: traces, the schema, the guard and the documentation are made from this list.
+//
+//   const ObservationWords words = words_of(seen);
+//   for (std::size_t i = 0; i < words.size(); ++i) show(observation_fields()[i], words[i]);
+//   const Observation same = observation_of(words);
 #pragma once
 
 #include <array>

@@ -1,5 +1,9 @@
 // The values that a knob may take under the limits of a plant.
 //
+//   std::int32_t& workers = settings[KnobId::kWorkers];
+//   workers = range_of(KnobId::kWorkers, limits).up(workers);
+//   plant.apply(fit_settings(settings, limits));
+//
 // They are the grid's up to the budget, and the budget itself, on the grid or not: ten allowed workers are ten, not
 // the eight below them. A notch is one place in this list.
 #pragma once

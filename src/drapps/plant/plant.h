@@ -1,4 +1,8 @@
 // What a policy steers. The live pipeline is a plant, and so is a simulator: a policy cannot tell them apart.
+//
+//   const Observation seen = plant.observe();
+//   const Settings proposed = policy.decide(seen, state);
+//   plant.apply(guard.rule(seen, proposed, now_ns).applied);
 #pragma once
 
 #include <array>

@@ -1,5 +1,9 @@
 // What decides: a pure function from what was seen and what it remembers to the settings it would like.
 //
+//   PolicyState state{.limits = plant.limits()};
+//   const Settings proposed = policy->decide(plant.observe(), state);
+//   log(state.why.view());
+//
 // A policy holds no clock, no thread and no hidden memory: the same observation and the same state give the same
 // proposal, so a recorded run replays decision by decision. Its state is a block of plain bytes of fixed size that
 // a trace can store. Learning happens elsewhere and swaps the policy.

@@ -1,5 +1,8 @@
 // The schema of settings: which knobs and lanes exist, in which order, on which grids.
 //
+//   const nlohmann::json stored = settings_to_json(settings, kThreadKnobs);
+//   auto same = settings_from_json(stored, kThreadKnobs);
+//
 // Settings, traces and weights are arrays; they mean something only beside the lists they were made with. What is
 // stored carries the hash of those lists and is refused where the hash differs.
 #pragma once

@@ -1,5 +1,9 @@
 // A policy behind its guard, and under a judge where it is to have one: from what was seen to what is to be applied.
 // The same observations, limits and readings of the clock give the same decisions, live and in a replay.
+//
+//   Decider decider(*make_policy({.name = "trials"}), plant.limits());
+//   const Decision decision = decider.decide(plant.observe(), monotonic_ns);
+//   plant.apply(decision.applied);
 #pragma once
 
 #include <cstdint>

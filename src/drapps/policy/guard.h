@@ -1,5 +1,9 @@
 // Between every policy and the knobs stands the guard: whatever is proposed, this is what may be done now.
 //
+//   Guard guard(plant.limits());
+//   const Decision decision = guard.rule(seen, proposed, now_ns);
+//   plant.apply(decision.applied);
+//
 // 1. Budgets bind always. Settings in force that lie outside the limits are brought inside at once, whatever the
 //    signals say.
 // 2. Stale or broken signals hold everything: an observation that is missing, older than two seconds or no newer than

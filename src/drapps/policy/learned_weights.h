@@ -1,5 +1,9 @@
 // A file of weights: what a learned policy sees and moves, by name, and its network.
 //
+//   auto network = network_of(default_shape());
+//   const std::vector<std::byte> bytes = weights_to_bytes(default_shape(), network->actor.parameters());
+//   auto same = network_from_bytes(bytes);
+//
 // Bytes: "drapps-weights 1\n"; the length of what follows in JSON, 4 bytes, least first; that; the parameters of the
 // network (rl/mlp.h) as 4-byte floats, least byte first; and the FNV-1a hash of all before, 8 bytes.
 //

@@ -1,4 +1,7 @@
 // Policies by name. Every function may be called from any thread, and in a child of a fork.
+//
+//   register_policy({.name = "mine", .make = &make_mine});
+//   auto policy = make_policy({.name = "mine"});
 #pragma once
 
 #include <memory>

@@ -2,6 +2,10 @@
 // Collet, xxHash 0.8) in hexadecimal. A file whose content does not have the hash of its name is refused; so processes
 // need no locks.
 //
+//   const KeptWeights kept(folder);
+//   DRAPPS_RETURN_IF_ERROR(kept.keep(weights));
+//   const std::vector<std::byte> latest = kept.latest();  // the latest of any process
+//
 // A file appears whole or not at all, and none that is there is written again.
 #pragma once
 

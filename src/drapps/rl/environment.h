@@ -1,5 +1,9 @@
 // What a policy learns in: episodes that are the same whenever they begin with the same number and meet the same
 // actions. So an episode under way is kept in a checkpoint as its number and its actions.
+//
+//   environment->begin(environment->numbered(drawn));
+//   environment->look(inputs.data(), mask.data());
+//   const Outcome outcome = environment->step(action.data());
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,11 @@
 // A policy that was trained elsewhere goes on learning where it acts, in pieces so small that whoever calls may stop
 // between any two of them: by proximal policy optimisation (ppo.h), with less of everything.
 //
+//   tuner.begin(steps);
+//   std::optional<FineTuned> tuned;
+//   while (tuner.busy()) tuned = tuner.go_on();  // piece by piece, whenever there is time
+//   if (tuned->acted) use(tuner.actor());
+//
 // The critic comes first: the actor stays as it is until what the critic expects explains the returns. Then its last
 // layer moves, in small steps, and is held by its divergence from the policy that it began as.
 //

@@ -1,5 +1,10 @@
 // A network of dense layers with tanh between them, and its gradients by hand.
 //
+//   Mlp<float> net({inputs, 64, 64, outputs});
+//   net.begin(random, 0.01);
+//   const std::span<const float> given = net.forward(batch, rows, pass);
+//   net.backward(of_outputs, pass, gradient);
+//
 // Parameters are one array: of each layer its weights, [in, out] by rows, and its biases. Rows of a batch are rows of
 // matrices. With y = x W + b and h = tanh(y): dW = x' dy, db = the sum of the rows of dy, dx = dy W', dy = dh (1 - h²).
 #pragma once

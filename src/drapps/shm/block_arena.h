@@ -1,5 +1,10 @@
 // A process's own region of the shared memory, cut into blocks.
 //
+//   auto block = arena.allocate(bytes);
+//   auto mapped = arena.memory()->find(*block);  // mapped->data() is to be filled
+//   arena.send(*block);
+//   arena.memory()->release_hold(*mapped, kMakerHold);
+//
 // 1. A block has one of few sizes: whole pages up to 32 KiB, then eight sizes to each power of two, so at most an
 //    eighth is lost. Blocks are never split or merged; one is used again for the same size only. A loader asks for the
 //    same few sizes all the time, so its regions stop growing after the first batches. What a region grows by is mapped

@@ -1,4 +1,8 @@
 // Memory that has a descriptor, so that other processes can map it too: a memfd, or a file.
+//
+//   auto file = SharedFile::make("drapps-items");  // in another process attach(fd)
+//   DRAPPS_RETURN_IF_ERROR(file->grow(bytes));
+//   auto mapping = file->map(0, bytes);
 #pragma once
 
 #include <cstddef>

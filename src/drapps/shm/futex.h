@@ -1,4 +1,8 @@
 // Waiting for a word of shared memory to change.
+//
+//   const std::uint32_t seen = word.load();
+//   if (!ready()) futex_wait(word, seen, deadline_ns);
+//   word.fetch_add(1); futex_wake(word);  // elsewhere, once ready() is true
 #pragma once
 
 #include <linux/futex.h>

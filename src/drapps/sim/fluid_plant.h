@@ -1,5 +1,9 @@
 // A plant as a fluid: samples flow at rates, and between two changes nothing but a level moves.
 //
+//   FluidPlant plant(stationary(world, 60), settings);
+//   plant.advance(0.5);
+//   const Observation seen = plant.observe();
+//
 // 1. The level is that of samples that are made and not taken. Makers fill it at `produce` until the window is full,
 //    the consumer empties it at `consume`; where it is empty or full both go as fast as they meet (rates.h).
 // 2. A stretch ends where the level reaches an end, where a pause, a segment, an epoch, a process or a remote machine

@@ -1,5 +1,9 @@
 // Which sample stands at which row of which batch of which rank.
 //
+//   auto sampler = Sampler::make({.size = source.size(), .shuffle = true, .batch = 64}, epoch);
+//   for (std::uint32_t i = 0; i < sampler->batch(step).rows; ++i) read(sampler->row(step, i).index);
+//   const std::uint64_t position = sampler->position_after(step);
+//
 // 1. An epoch has one global order: positions 0 … N-1, shuffled or not, the same at any world size.
 // 2. Step s of a sampler that starts at position P0 covers the global batch [P0 + s·B·W, P0 + (s+1)·B·W);
 //    rank r has rows [r·B, (r+1)·B) of it.

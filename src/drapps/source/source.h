@@ -1,5 +1,9 @@
 // Where the records are: files, parts of files, or memory, by index.
 //
+//   request.at[kFirstPart] = source.locate(index, kFirstPart);
+//   DRAPPS_RETURN_IF_ERROR(source.storage().read(request));
+//   source.remember_bytes(index, request.bytes_read());
+//
 // A record has named parts, each of them bytes. Beside it stand its targets: columns of int64 labels and boxes. A
 // source also remembers what each record costs, in 8 bytes.
 #pragma once

@@ -1,5 +1,9 @@
 // Which members a tar file has, and where their bytes lie.
 //
+//   auto file = FileWindow::open(path.c_str());
+//   auto listing = list_tar(*file, {"cls", "json"});  // with the contents of files of these extensions
+//   DRAPPS_RETURN_IF_ERROR(file->check_unchanged());
+//
 // 1. A tar file is a row of 512-byte blocks. Each member is a header block and its data, filled up to whole blocks; a
 //    block of zeros, or the end of the file, ends the list.
 // 2. The header has the name (100 bytes, with a prefix of 155 in ustar), the size (octal, or base 256 with the top bit

@@ -1,4 +1,8 @@
 // Small pieces of a large file, by offset: what listing the records of a shard reads.
+//
+//   auto file = FileWindow::open(path.c_str());
+//   auto head = file->read(0, 512);
+//   DRAPPS_RETURN_IF_ERROR(file->check_unchanged());  // behind the last read()
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,10 @@
 // Getting the bytes of records, many at a time. What a record is, and what it is called, is the source's business: here
 // it is a few places where bytes lie.
 //
+//   ReadRequest request{.at = {source.locate(index, kFirstPart)}, .parts = 1, .into = {&buffer}};
+//   auto reader = make_reader({.depth = 8}, sink);
+//   (*reader)->submit(request);  // sink.read_done(request, status) follows
+//
 // The order of an epoch is known, so a pipeline submits requests ahead of need and the reader keeps `depth` of them in
 // progress. Two readers do the same: threads that block in pread, and one thread with an io_uring. Which one, and which
 // depth, changes when bytes arrive, never which bytes.

@@ -1,5 +1,8 @@
 // What bytes come from: files, or something that behaves like a slower storage than this machine has.
 //
+//   auto reader = storage.make_reader({.depth = 8}, sink);
+//   if (!storage.try_read(request)) (*reader)->submit(request);
+//
 // A storage makes the readers of its records. All of them count on its meter, and try again what it refuses for a
 // while: with a pause that doubles, from 50 ms to 5 s, and is cut short at random, so that many who were refused at
 // once do not come back at once. After the deadline the last refusal is the record's error. A read that does not end is

@@ -1,4 +1,8 @@
 // A byte-level BPE tokenizer: text to ids and back, to the id as the library that its file is for.
+//
+//   const Tokenizer tokenizer(*parse_tokenizer_json(json));
+//   auto encoded = tokenizer.encode(texts, 0, {.specials = true});  // text i: ids from offsets[i] to offsets[i + 1]
+//   auto text = tokenizer.decode(ids, true, false);
 #pragma once
 
 #include <cstdint>

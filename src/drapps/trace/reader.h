@@ -1,4 +1,8 @@
 // Reads a trace, a block at a time: what a file takes in memory does not grow with its length.
+//
+//   auto reader = TraceReader::open(path);
+//   for (auto entry = (*reader)->next(); entry.ok() && *entry; entry = (*reader)->next()) take(**entry);
+//   const std::string& note = (*reader)->note();
 #pragma once
 
 #include <cstdint>

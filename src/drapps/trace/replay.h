@@ -1,5 +1,9 @@
 // Decides again what was decided: the recorded policy behind the recorded guard, given what was recorded of all that
 // they see. Both are pure, so that every decision must come out as it was.
+//
+//   auto reader = TraceReader::open(folder + "/run.trace");
+//   auto again = replay(**reader, folder);
+//   if (again->equal < again->decisions) show(again->first_difference);
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,10 @@
 // Writes a trace into a new file, beside a loader that must not notice.
 //
+//   auto writer = TraceWriter::open(path, about);
+//   (*writer)->began({.policy = decider.policy().name(), .config = config, .state = decider.save()});
+//   (*writer)->decision(limits, seen, decision, samples);
+//   (*writer)->flush(monotonic_ns());  // now and then; close() at the end
+//
 // Records are gathered in memory and appended to the file as one block at a time, by whoever calls flush(). Where the
 // file takes no more (a full disk, a quota, a failing device), the recording has ended: what was whole stays, and
 // nothing else happens to anybody.

@@ -1,5 +1,9 @@
 // A policy that is trained on simulated plants or from recorded runs, from its first decision to a file of weights.
 //
+//   auto trainer = Trainer::begun(options);
+//   while (!(*trainer)->done()) show((*trainer)->go_on());
+//   const std::vector<std::byte> weights = (*trainer)->weights();
+//
 // All is a function of the options: the same ones give the same weights. What save() gives goes on as if nothing had
 // been interrupted, to the last bit.
 #pragma once

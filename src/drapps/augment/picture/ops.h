@@ -1,4 +1,8 @@
 // All ops, as one closed type, and what a caller does with any of them.
+//
+//   auto spec = infer(op, in);  // what comes out of pictures like `in`
+//   OpContext ctx{.draws = draws, .scratch = scratch};
+//   DRAPPS_RETURN_IF_ERROR(run(op, picture, ctx));
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,8 @@
 // Arrays of any dtype and shape, as they are or compressed, of which some rows can be had without the others.
+//
+//   std::vector<std::uint8_t> entry(ArrayCodec::bound(form, array.shape));
+//   auto bytes = codec.encode(form, array, entry);         // the entry is the first *bytes of them
+//   DRAPPS_RETURN_IF_ERROR(codec.decode(entry, 10, out));  // rows from 10 on, as many as out.shape has
 #pragma once
 
 #include <array>

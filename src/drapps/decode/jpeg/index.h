@@ -1,5 +1,8 @@
 // Where decoding of a scan can begin: what one pass over a JPEG learns for all later ones.
 //
+//   const IndexUse use{.store = store, .key = {record, identity}};
+//   auto view = decoder.decode(bytes, *info, region, options, out, &use);  // uses the index, and adds to it
+//
 // An entry stands before the first MCU of a group: a whole row of MCUs, or 8 of one row. Entries are in the order of
 // the scan and always a prefix of it, as long as decoding has come so far; the first of all, at the begin of the scan,
 // is kept too. With them a crop decodes from the nearest entry instead of from the top.

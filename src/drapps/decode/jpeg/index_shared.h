@@ -1,5 +1,9 @@
 // Indexes in memory that processes share: one table within a budget, of pictures that are called by their bytes.
 //
+//   auto store = SharedIndexStore::make(budget, 0);
+//   auto same = SharedIndexStore::attach((*store)->fd());  // in another process
+//   const IndexUse use{.store = same->get(), .key = (*same)->key_of(file)};
+//
 //   header | slots | records
 //
 // 1. A picture is called by the length of its file and 128 bits of a hash of all of it, with a seed of the table's own.

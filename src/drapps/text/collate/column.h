@@ -1,4 +1,7 @@
 // Rows of a column of Arrow, by their numbers: texts where they lie, and numbers one behind the other.
+//
+//   auto column = ChunkedColumn::make(std::move(chunks));
+//   auto ragged = column->integers(rows);  // of rows[i], values[begins[i]] up to values[begins[i + 1]]
 #pragma once
 
 #include <cstdint>

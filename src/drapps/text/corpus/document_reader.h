@@ -1,4 +1,8 @@
 // Documents of one block, some at a time.
+//
+//   auto reader = read_documents({*corpus, *Storage::files(), ledger}, corpus->blocks()[7]);
+//   DocumentChunk chunk;
+//   while (*reader->next(chunk)) take(chunk);
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,9 @@
 // Rows of one split, in order, made of its documents.
+//
+//   auto packer = make_packer({*corpus, *Storage::files(), ledger}, tokenizer, packing, split, {.epoch = epoch});
+//   PackedRow row;
+//   DRAPPS_RETURN_IF_ERROR(packer->next(row));
+//   const PackCursor behind = packer->cursor();
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,8 @@
 // The ids of a block's documents, for who writes them down.
+//
+//   BlockEncoder encoder({*corpus, *Storage::files(), ledger}, corpus->blocks()[7], tokenizer, {.eos = 50256});
+//   EncodedPiece piece;
+//   while (*encoder.next(threads, piece)) write(piece.ids);
 #pragma once
 
 #include <cstdint>
