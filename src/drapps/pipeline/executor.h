@@ -21,6 +21,9 @@
 // What it keeps for that are parts with a state of their own: which sample begins next and who reads it (ReadAhead),
 // the queues before the lanes (LaneQueues), what waits for memory (Starvation), and the tasks themselves (TaskPool).
 //
+// A worker that has made a short sample takes its next one with the lock that it holds anyway, for as long as that is
+// short, too: locks, and others that wait for them, would cost as much as such samples.
+//
 // Nothing of this order depends on the knobs: they change when, never what.
 #pragma once
 
@@ -59,6 +62,12 @@ class Executor final : public WindowRunner, private ReadSink, private LateSink {
     std::size_t count = 0;
   };
 
+  /// Samples that a worker has made one after another, without coming out of run_one().
+  struct Turn {
+    std::uint64_t spent_ns = 0;
+    std::uint32_t samples = 0;
+  };
+
   explicit Executor(const RunnerParts& parts);
 
   // The scheduler (executor_schedule.cc). All but the first require mutex_.
@@ -79,16 +88,17 @@ class Executor final : public WindowRunner, private ReadSink, private LateSink {
   void note_tried(SampleTask& task);
   void leave(SampleTask& task);
 
-  // What workers do (executor_work.cc). None holds mutex_ on entry.
-  void work(SampleTask& task);
-  void settle(SampleTask& task, Status status);
+  // What workers do (executor_work.cc). None holds mutex_ on entry. The first two and finish() give the worker's next
+  // task where they have found one, or null.
+  SampleTask* work(SampleTask& task, Turn& turn);
+  SampleTask* settle(SampleTask& task, Status status, Turn& turn);
   bool fetch(SampleTask& task, Status& status);
   Status fetch_waiting(SampleTask& task);
   Status run_lane(SampleTask& task);
   Status prepare(SampleTask& task);
   void pass_on(SampleTask& task);
   Status replace(SampleTask& task, Error first);
-  void finish(SampleTask& task, Status status);
+  SampleTask* finish(SampleTask& task, Status status, Turn& turn);
   void log(const SampleTask& task, bool good) noexcept;
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;

@@ -16,6 +16,10 @@ namespace {
 // Draws in place of one bad sample before the loader gives up on it.
 constexpr std::uint32_t kReplacements = 16;
 
+// A worker's turn ends behind so many samples, or so long.
+constexpr std::uint32_t kMostInTurn = 8;
+constexpr std::uint64_t kTurnNs = 50'000;
+
 constexpr std::size_t kFetch = lane_place(LaneRole::kFetch);
 constexpr std::size_t kFinish = lane_place(LaneRole::kAugment);
 
@@ -32,7 +36,7 @@ WorkFound Executor::run_one() noexcept {
     if (task == nullptr) outcome = nothing();
   }
   submit(reads);
-  if (task != nullptr) work(*task);
+  for (Turn turn; task != nullptr;) task = work(*task, turn);
   return outcome;
 }
 
@@ -43,10 +47,10 @@ void Executor::submit(const Reads& reads) {
   }
 }
 
-void Executor::work(SampleTask& task) {
+SampleTask* Executor::work(SampleTask& task, Turn& turn) {
   Status status = ok_status();
-  if (task.fetch.fresh && !fetch(task, status)) return;
-  if (task.late.wanted && hand_over(task, status.ok())) return;
+  if (task.fetch.fresh && !fetch(task, status)) return nullptr;
+  if (task.late.wanted && hand_over(task, status.ok())) return nullptr;
   if (status.ok()) {
     const std::size_t place = task.way.place;
     // What is left to do of a sample that a device has decoded is no service of the lane that does all.
@@ -58,21 +62,23 @@ void Executor::work(SampleTask& task) {
     metrics_[counted].service_cpu.record(spent.cpu_ns);
     task.times.served(counted, spent);
     task.way.unpaid_ns = spent.wall_ns;
+    turn.spent_ns += spent.wall_ns;
   }
-  settle(task, std::move(status));
+  return settle(task, std::move(status), turn);
 }
 
 /// A lane has done its work on a task, or failed at it.
-void Executor::settle(SampleTask& task, Status status) {
+SampleTask* Executor::settle(SampleTask& task, Status status, Turn& turn) {
   // A replacement that found no memory is tried once more, from the bad sample on, as any other sample.
   for (int tries = 0; tries < 2; ++tries) {
-    if (exhausted(status) && starve(task, status)) return;
+    if (exhausted(status) && starve(task, status)) return nullptr;
     if (status.ok() || blameless(status.error()) || plan_->spec.on_error != OnError::kReplace) break;
     status = catching([&] { return replace(task, std::move(status).error()); });
     if (!exhausted(status)) break;
   }
-  if (status.ok() && lane_of(task).next != PlanLane::kLast) return pass_on(task);
-  finish(task, std::move(status));
+  if (!status.ok() || lane_of(task).next == PlanLane::kLast) return finish(task, std::move(status), turn);
+  pass_on(task);
+  return nullptr;
 }
 
 void Executor::pass_on(SampleTask& task) {
@@ -209,7 +215,7 @@ void Executor::log(const SampleTask& task, bool good) noexcept {
                     .wall_ns = lanes});
 }
 
-void Executor::finish(SampleTask& task, Status status) {
+SampleTask* Executor::finish(SampleTask& task, Status status, Turn& turn) {
   metrics_.first_sample.mark();
   log(task, status.ok());
   const std::uint64_t work = task.sample.decoded.work;
@@ -224,16 +230,20 @@ void Executor::finish(SampleTask& task, Status status) {
   }
   bool landed = false;
   bool resumed = false;
+  SampleTask* next = nullptr;
   {
     Lock lock(mutex_);
     landed = window_.finish(lock, task.place.step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
     leave(task);
     pool_.put(task);
     resumed = resume_starved();
+    const bool goes_on = ++turn.samples < kMostInTurn && turn.spent_ns < kTurnNs && ahead_.at_once();
+    if (goes_on) next = pick();
   }
   if (landed) window_.notify();
   // A cap that has room again is news to workers that found none; this one may do something else now.
   if (resumed || weights_ == WeightUse::kCap) engine_.workers().wake();
+  return next;
 }
 
 }  // namespace drapps

@@ -1,7 +1,7 @@
 // Documents in files, by blocks: what a stream of text is read from.
 //
 //   auto corpus = Corpus::open({"a.jsonl.zst", "b.jsonl"}, {.format = DocumentFormat::kJsonLines});
-//   DocumentReader reader(**corpus, (*corpus)->blocks()[7], ledger);
+//   auto reader = read_documents({**corpus, *Storage::files(), ledger}, (*corpus)->blocks()[7]);
 //
 // A block is what can be read without what stands before it: some 1 MiB of a plain file, frames of a zstd file, a whole
 // gzip file. Opening reads no documents: sizes of files, and where the frames of zstd files lie.
