@@ -1,7 +1,7 @@
 // What is kept of records between the stages of their preparation and from pass to pass, seen by who prepares them.
 //
 //   if (keeper->find(request)) return ok_status();  // nothing is to be read
-//   if (keeper->wants(request, part, bytes)) keeper->offer(request, part, saved_ns, [&] { return encode(image); });
+//   if (keeper->wants(request, part, bytes)) keeper->offer(request, part, saved_ns, [&] { return encode(array); });
 //   keeper->decoded(request);
 //
 // A modality says what could be kept of a part, and how that is read again. Whether it is kept, where and for how long

@@ -31,7 +31,7 @@ namespace drapps {
 class WorkerClient {
  public:
   virtual ~WorkerClient() = default;
-  /// Takes one item and runs it, or says why there is none. Called by many workers at once.
+  /// Takes an item and runs it, or some short ones, or says why there is none. Called by many workers at once.
   virtual WorkFound run_one() noexcept = 0;
   /// Releases the memory that it keeps for items to come, because another client has none. True where it works in
   /// more, which will come back later. From any thread.

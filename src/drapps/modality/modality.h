@@ -1,7 +1,7 @@
 // Kinds of data that samples are made of.
 //
-//   auto spec = find_modality("picture")->parse(fields, "parts.image", nullptr);  // modalities.h
-//   auto part = (*spec)->plan("image", place, source);
+//   auto spec = find_modality(name)->parse(fields, where, nullptr);  // modalities.h
+//   auto part = (*spec)->plan(part_name, place, source);
 //   (*part)->decode(sample, draws); (*part)->augment(sample, draws);
 //
 // The samples of a pipeline have named parts, each of one kind, its modality. A modality is a few files and an entry in

@@ -63,7 +63,7 @@ class Executor final : public WindowRunner, private ReadSink, private LateSink {
   };
 
   /// Samples that a worker has made one after another, without coming out of run_one().
-  struct Turn {
+  struct WorkerTurn {
     std::uint64_t spent_ns = 0;
     std::uint32_t samples = 0;
   };
@@ -90,15 +90,15 @@ class Executor final : public WindowRunner, private ReadSink, private LateSink {
 
   // What workers do (executor_work.cc). None holds mutex_ on entry. The first two and finish() give the worker's next
   // task where they have found one, or null.
-  SampleTask* work(SampleTask& task, Turn& turn);
-  SampleTask* settle(SampleTask& task, Status status, Turn& turn);
+  SampleTask* work(SampleTask& task, WorkerTurn& turn);
+  SampleTask* settle(SampleTask& task, Status status, WorkerTurn& turn);
   bool fetch(SampleTask& task, Status& status);
   Status fetch_waiting(SampleTask& task);
   Status run_lane(SampleTask& task);
   Status prepare(SampleTask& task);
   void pass_on(SampleTask& task);
   Status replace(SampleTask& task, Error first);
-  SampleTask* finish(SampleTask& task, Status status, Turn& turn);
+  SampleTask* finish(SampleTask& task, Status status, WorkerTurn& turn);
   void log(const SampleTask& task, bool good) noexcept;
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;

@@ -36,7 +36,7 @@ WorkFound Executor::run_one() noexcept {
     if (task == nullptr) outcome = nothing();
   }
   submit(reads);
-  for (Turn turn; task != nullptr;) task = work(*task, turn);
+  for (WorkerTurn turn; task != nullptr;) task = work(*task, turn);
   return outcome;
 }
 
@@ -47,7 +47,7 @@ void Executor::submit(const Reads& reads) {
   }
 }
 
-SampleTask* Executor::work(SampleTask& task, Turn& turn) {
+SampleTask* Executor::work(SampleTask& task, WorkerTurn& turn) {
   Status status = ok_status();
   if (task.fetch.fresh && !fetch(task, status)) return nullptr;
   if (task.late.wanted && hand_over(task, status.ok())) return nullptr;
@@ -68,7 +68,7 @@ SampleTask* Executor::work(SampleTask& task, Turn& turn) {
 }
 
 /// A lane has done its work on a task, or failed at it.
-SampleTask* Executor::settle(SampleTask& task, Status status, Turn& turn) {
+SampleTask* Executor::settle(SampleTask& task, Status status, WorkerTurn& turn) {
   // A replacement that found no memory is tried once more, from the bad sample on, as any other sample.
   for (int tries = 0; tries < 2; ++tries) {
     if (exhausted(status) && starve(task, status)) return nullptr;
@@ -215,7 +215,7 @@ void Executor::log(const SampleTask& task, bool good) noexcept {
                     .wall_ns = lanes});
 }
 
-SampleTask* Executor::finish(SampleTask& task, Status status, Turn& turn) {
+SampleTask* Executor::finish(SampleTask& task, Status status, WorkerTurn& turn) {
   metrics_.first_sample.mark();
   log(task, status.ok());
   const std::uint64_t work = task.sample.decoded.work;

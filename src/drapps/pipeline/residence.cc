@@ -9,6 +9,7 @@
 #include "drapps/base/caught.h"
 #include "drapps/data/image.h"
 #include "drapps/deliver/device_room.h"
+#include "drapps/device/aligned.h"
 #include "drapps/device/augment_list.h"
 #include "drapps/kernel/pixels.h"
 #include "drapps/source/array.h"
@@ -31,6 +32,21 @@ std::size_t picture_bytes(const PictureArray& pictures) noexcept {
 
 Error not_there(ErrorCode code, const std::string& why) {
   return {.code = code, .stage = Stage::kSetup, .message = "device_memory= cannot be used: " + why};
+}
+
+/// About what the device's memory takes of what a batch is made from, at the most: by the first one, as crops differ.
+std::size_t list_bytes(const Plan& plan, const Source& source) {
+  const std::uint32_t rows = plan.spec.sampler.batch;
+  device::AugmentList list(MemoryLedger::unlimited());
+  Scratch scratch(MemoryLedger::unlimited());
+  Trail trail;
+  for (std::uint32_t i = 0; pictures_of(source) != nullptr && i < rows; ++i) {
+    trail.clear();
+    const PartDraws draws({.position = i}, 0);
+    if (!plan.parts.front()->note_trail(draws, scratch, trail).ok()) break;
+    if (!list.add(0, trail, Dtype::kFloat32).ok()) break;
+  }
+  return 2 * (device::aligned(rows * sizeof(std::uint64_t)) + list.device_bytes());
 }
 
 /// Copies `rows` rows of `bytes` one after another to the device, through pinned memory. `read` writes some rows there.
@@ -74,7 +90,7 @@ Status Residence::check(const Plan& plan, const Source& source, std::size_t memo
                                                     plan.layout.columns()[writer.column].name + "\"; leave it out");
     }
   }
-  std::size_t bytes = kLeastBatches * plan.layout.bytes();
+  std::size_t bytes = kLeastBatches * (plan.layout.bytes() + list_bytes(plan, source));
   for (const Array& array : source.rows()->arrays()) bytes += array.rows * array.row_bytes();
   if (const PictureArray* pictures = pictures_of(source)) bytes += pictures->rows * picture_bytes(*pictures);
   if (bytes <= memory_bytes) return ok_status();
