@@ -149,6 +149,23 @@ def test_many_random_sequences_show_nothing_of_it(kind, share, steps, tmp_path):
     compare(range(QUICK + share, QUICK + FULL, SHARES), steps[kind], tmp_path, share % 3 == 0)
 
 
+@pytest.mark.parametrize(
+    "box", [(0, 7, 16, 9), (2.0, 3, 14.0, 5.0), (0, 7.00000001, 16, 9), (0, 7.25, 16, 9.25)]
+)
+def test_a_box_as_large_as_what_it_becomes_is_cropped(box, tmp_path):
+    (file := tmp_path / "a.jpg").write_bytes(large_file())
+    size = round(box[2] - box[0]), round(box[3] - box[1])
+
+    def resized():
+        with Image.open(file) as image:
+            return [whole(image.resize(size, how, box)) for how in (2, 3)]
+
+    without = resized()
+    with patched() as counts:
+        assert resized() == without
+    assert counts["native"] == 1
+
+
 def held_by_pillow():
     return dict(vars(Image.Image)), dict(vars(JpegImagePlugin.JpegImageFile))
 

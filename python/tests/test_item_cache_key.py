@@ -185,6 +185,13 @@ def test_the_users_code_is_told_from_that_of_libraries():
     assert not any(name.startswith("Dataset") for name in names)
 
 
+def test_a_known_library_is_none_of_the_users_code_wherever_it_lies(monkeypatch):
+    from PIL import Image
+
+    monkeypatch.setattr(Image, "__file__", "/elsewhere/PIL/Image.py")
+    assert not is_users("PIL.Image")
+
+
 GUARDED = """
 import logging
 import multiprocessing

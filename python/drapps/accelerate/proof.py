@@ -13,6 +13,7 @@ from drapps.accelerate.views import View
 _BOX = (5, 3, 42, 33)
 _INNER = (3.25, 2, 30, 27.5)  # within _BOX
 _SIZES = ((24, 19), (61, 44), (30, 9))
+_EQUAL = (6, 2, 30, 21)  # within _BOX, of the first of the sizes
 _FILTERS = {2: False, 3: True}  # BILINEAR and BICUBIC: which of them is bicubic
 
 
@@ -88,6 +89,7 @@ def _same(image_module: Any, jpeg: Any, sample: str) -> bool:
         for size in _SIZES
         for number, bicubic in _FILTERS.items()
     ]
+    pairs += [(part.resized(*_SIZES[0], True, order, _EQUAL), crop.resize(_SIZES[0], 3, _EQUAL))]
     return all(_is(mine, image._new(theirs)) for mine, theirs in pairs)
 
 

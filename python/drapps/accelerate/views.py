@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -168,6 +169,10 @@ class View:
         """The picture, or a box of it, in another size, by Pillow's arithmetic."""
         part, boxed = self, None
         if box is not None:
+            left, top, right, bottom = struct.unpack("4f", struct.pack("4f", *box))
+            whole = left.is_integer() and top.is_integer()
+            if whole and (right - left, bottom - top) == (width, height):
+                return self.cropped(*map(int, (left, top, right, bottom)))  # as Pillow does
             boxed = (self.size, box)
             read = _core.read_by(boxed, (width, height), bicubic)
             part = self._part(*read)

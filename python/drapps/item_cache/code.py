@@ -13,16 +13,21 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from drapps.libraries import Known, named
 from drapps.user_code import codes_in
 
+_LIBRARIES = sys.stdlib_module_names | named(Known.CLOSED) | {"drapps"}
 _GLOBALS = ("_GLOBAL", "_NAME", "_FROM_DICT_OR_GLOBALS")  # ends of names of instructions
 
 
 def is_users(module: str | None) -> bool:
-    """Whether a module is the user's own: not Python's, none that was installed, and not ours."""
+    """Whether a module is the user's own: not Python's, none that was installed, and not ours.
+
+    A library that is known is none, wherever it lies.
+    """
     if module in ("__main__", "__mp_main__"):  # in a worker it may be another file
         return True
-    if top_of(module) in sys.stdlib_module_names or top_of(module) == "drapps":
+    if top_of(module) in _LIBRARIES:
         return False
     return _is_users_file(getattr(sys.modules.get(module or ""), "__file__", None))
 
