@@ -88,6 +88,8 @@ class Loader:
     def iterate_on(self, device: str) -> LoaderIterator:
         """A pass over the next epoch, whose batches a device finishes where it can.
 
+        Those of arrays that live on a device are made where these are.
+
         Args:
             device: as the core calls it: ``"cuda:0"``.
 

@@ -58,7 +58,7 @@ def test_integers_of_a_device_are_narrowed_by_what_is_known_of_them(photos, plac
 
 
 @here
-def test_arrays_that_live_on_a_device():
+def test_arrays_that_live_on_a_device(placement, monkeypatch):
     jax = pytest.importorskip("jax")
     _core._allow_host_device(64 << 20, 100_000)
     rows = np.random.default_rng(4).integers(0, 256, (50, 12, 10, 3), dtype=np.uint8)
@@ -71,5 +71,8 @@ def test_arrays_that_live_on_a_device():
     same(batches({}, device="host", device_memory="16MB"), expected)
     place = {"device": jax.devices()[0]}
     same(batches(place, device="host", device_memory="16MB"), expected)
+    with monkeypatch.context() as patched:
+        patched.setattr(placement.Placement, "core_device", lambda _: "host")
+        same(batches(place, device="host", device_memory="16MB"), expected)
     with pytest.raises(drapps.PipelineError, match=r"must be one of jax\.devices"):
         batches({"device": "gpu:0"})

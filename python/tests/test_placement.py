@@ -95,8 +95,7 @@ def test_kept_pictures_are_augmented_there(files: Path, form: str) -> None:
     assert epochs(feed) == expected
     assert (placed(feed)["from_cache"] > 60) == form.startswith("raw")
     assert placed(feed)["augmented"] >= placed(feed)["from_cache"]
-    alone = loader(files, placement="gpu", cache=64 << 20, form=form)
-    settings = alone.export_settings()
+    settings = feed.export_settings()
     settings["knobs"]["augment_on_gpu"] = 0
     alone = loader(files, placement="gpu", cache=64 << 20, form=form, settings=settings)
     assert epochs(alone) == expected

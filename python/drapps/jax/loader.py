@@ -191,10 +191,9 @@ class LoaderIterator(Iterator[Any]):
 
 def _begun(loader: Iterable[Any], placement: Placement) -> Iterator[Any]:
     """A pass, whose batches are finished on the one GPU that they go to."""
-    device = placement.core_device() if isinstance(loader, ColumnLoader) else None
-    if device is None or not isinstance(loader, ColumnLoader):
-        return iter(loader)
-    return loader.iterate_on(device)
+    if isinstance(loader, ColumnLoader) and (device := placement.core_device()) is not None:
+        return loader.iterate_on(device)
+    return iter(loader)
 
 
 def _state_of(loader: Any) -> Any:

@@ -114,7 +114,8 @@ class Placement:
         except TypeError as error:
             raise PipelineError(f"{name} is no array that jax has: {error}") from error
         if array.dtype != output.dtype and array.dtype.kind in "iu" and array.size:
-            _check_fits(name, array, output.dtype)
+            least, most = int(array.min()), int(array.max())
+            _check_bounds(name, least, most, array.dtype, output.dtype)
         return output
 
     def _cut(self, ndim: int) -> NamedSharding:
@@ -211,10 +212,6 @@ def _copy(name: str, leaf: Any) -> HostArray:
         raise PipelineError(
             f"{name} is {type(leaf).__name__}, of which no NumPy array can be made: {error}"
         ) from error
-
-
-def _check_fits(name: str, array: HostArray, dtype: np.dtype[Any]) -> None:
-    _check_bounds(name, int(array.min()), int(array.max()), array.dtype, dtype)
 
 
 def _check_bounds(name: str, least: int, most: int, of: Any, dtype: np.dtype[Any]) -> None:

@@ -42,8 +42,8 @@ struct PictureDevice::Group {
   std::vector<std::size_t> augmented;  // numbers of those that are augmented, among what is waiting
   std::vector<Trail> trails;           // of the pictures that are augmented
   std::size_t unreleased = 0;
-  std::int64_t lines = 0;   // of all windows
-  std::int32_t widest = 0;  // of the windows
+  std::int64_t lines = 0;   // of the windows that are decoded
+  std::int32_t widest = 0;  // of those windows
   std::size_t kept = 0;     // bytes that augmenting them keeps
   std::vector<ListedPixels> listed;
   std::size_t listed_bytes = 0;
