@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/text/bpe/build_model.h"
 
 namespace drapps::text {
@@ -87,7 +87,7 @@ std::vector<TokenId> encoded(Encoder& encoder, const std::string& text) {
 
 TEST(Merger, MergesAsTheDefinitionSays) {
   std::mt19937 random(7);
-  const int rounds = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 400 : 100;
+  const int rounds = full_tests() ? 400 : 100;
   for (const char* alphabet : {"ab", "abcdefgh"}) {
     const Vocabulary vocabulary = made_vocabulary(random, 200, alphabet);
     const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);

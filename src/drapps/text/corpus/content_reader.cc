@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 #include <span>
 #include <utility>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kFetch = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;  // most lines end soon
+constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -25,6 +27,8 @@ class ContentReader::Decompressor {
     bool whole = false;       // what was compressed together ends here
   };
   virtual ~Decompressor() = default;
+  /// Bytes that what begins at `in` has when decompressed; the most that there are where it does not say.
+  virtual std::uint64_t content(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
   /// Decompresses some of `in`. An error is kCorrupt, with a message alone.
   virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
 };
@@ -33,6 +37,10 @@ class ContentReader::ZstdContent final : public Decompressor {
  public:
   ZstdContent() : stream_(ZSTD_createDStream()) {
     if (stream_ == nullptr) throw std::bad_alloc();
+  }
+  std::uint64_t content(std::span<const std::uint8_t> in) const noexcept override {
+    const unsigned long long bytes = ZSTD_getFrameContentSize(in.data(), in.size());
+    return bytes == ZSTD_CONTENTSIZE_UNKNOWN || bytes == ZSTD_CONTENTSIZE_ERROR ? UINT64_MAX : bytes;
   }
   Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
     ZSTD_inBuffer from{in.data(), in.size(), 0};
@@ -126,9 +134,10 @@ Error ContentReader::at_input(ErrorCode code, std::string message) const {
 
 Result<ContentReader::At> ContentReader::read(std::string& into) {
   const std::size_t before = into.size();
+  if (into.empty()) into.reserve(kPiece);
   while (into.size() - before < kPiece) {
+    if (behind_ && into.size() != before) return At::kBeyond;
     if (used_ == input_size_ && hungry_) {
-      if (behind_ && into.size() != before) return At::kBeyond;
       if (whole_ && next_ == file_.size) return At::kFileEnd;
       if (whole_ && next_ == end_ && !std::exchange(behind_, true)) return At::kBlockEnd;
       if (next_ == file_.size) {
@@ -149,9 +158,13 @@ Status ContentReader::copy(std::string& into) {
 
 Status ContentReader::decompress(std::string& into, std::size_t before) {
   const std::size_t size = into.size();
-  const std::size_t room = kPiece - (size - before);
+  const std::span<const std::uint8_t> input{input_.data() + used_, input_size_ - used_};
+  // A frame for which there is room is decompressed to where it belongs, and what is resized is written first.
+  const std::uint64_t content = whole_ ? decompressor_->content(input) : UINT64_MAX;
+  const std::size_t most = behind_ ? kPieceBeyond : kPiece - (size - before);
+  const auto room = static_cast<std::size_t>(std::clamp<std::uint64_t>(content, 1, most));
   into.resize(size + room);
-  auto step = decompressor_->step({input_.data() + used_, input_size_ - used_}, {into.data() + size, room});
+  auto step = decompressor_->step(input, {into.data() + size, room});
   into.resize(size + (step.ok() ? step->written : 0));
   if (!step.ok()) return at_input(ErrorCode::kCorrupt, std::move(step).error().message);
   if (step->used == 0 && step->written == 0 && used_ != input_size_) {
@@ -159,7 +172,7 @@ Status ContentReader::decompress(std::string& into, std::size_t before) {
   }
   used_ += step->used;
   whole_ = step->whole;
-  hungry_ = step->written < room;
+  hungry_ = whole_ || step->written < room;
   return ok_status();
 }
 
