@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <numeric>
 #include <thread>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/control/loader.h"
 #include "drapps/modality/test_pictures.h"
 #include "drapps/source/encoded.h"
@@ -91,8 +91,8 @@ std::uint64_t count_of(const Loader& loader, const char* section, const char* nu
 constexpr std::size_t kRoom = std::size_t{64} << 20;
 
 TEST_F(KeptRecords, StorageGivesTheRecordsThatAreKeptNoSecondTime) {
-  put(10'000, 3, 3);
-  const bool full = std::getenv("DRAPPS_TEST_FULL") != nullptr;
+  const bool full = full_tests();
+  put(full ? 10'000 : 3'000, 3, 3);
   for (const double share : full ? std::vector{.10, .35, .50, .65, .90} : std::vector{.10, .90}) {
     const auto storage = fast();
     const auto files = source(storage);

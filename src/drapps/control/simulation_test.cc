@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/decider.h"
@@ -55,7 +56,7 @@ double late_rate(const World& world, std::unique_ptr<const Policy> policy, const
 }
 
 TEST(Simulation, PoliciesStayWithinTheirLimitsOnRandomPlants) {
-  const std::uint64_t plants = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 10'000 : 300;
+  const std::uint64_t plants = full_tests() ? 10'000 : 100;
   for (const std::string_view name : shipped_policies()) {
     for (std::uint64_t seed = 0; seed < (name == "mpc" ? plants / 50 : plants); ++seed) {
       Draws draws({.seed = seed}, 1);

@@ -1,4 +1,5 @@
 #include "drapps/rl/learner.h"
+#include "drapps/base/full_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -83,7 +84,7 @@ double pole_score(const ActorCritic<float>& nets) {
 
 TEST(Learner, KeepsAPoleUpright) {
   // The published mark is the median of five seeds; a quick run has the first of them.
-  const std::uint64_t seeds = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 5 : 1;
+  const std::uint64_t seeds = full_tests() ? 5 : 1;
   std::vector<double> scores;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     Learner learner(pole_options(seed), [] { return std::make_unique<CartPole>(); });

@@ -4,11 +4,11 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <numbers>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/rl/differences_test.h"
 #include "drapps/rl/sac_learner.h"
 
@@ -152,7 +152,7 @@ double pendulum_score(const SacLearner& learner) {
 
 TEST(Sac, SwingsAPendulumUp) {
   // One that hangs has about -1600 an episode, one that is moved at random -1200. A quick run has one seed of three.
-  const std::uint64_t seeds = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 3 : 1;
+  const std::uint64_t seeds = full_tests() ? 3 : 1;
   std::vector<double> scores;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SacLearner learner(pendulum_options(seed), [] { return std::make_unique<Pendulum>(); });

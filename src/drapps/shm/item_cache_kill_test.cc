@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/shm/item_cache.h"
 #include "drapps/shm/item_testing.h"
 
@@ -86,10 +87,11 @@ TEST(ItemCacheProcesses, TheSameItemIsMadeOnceByAllTogether) {
 }
 
 TEST(ItemCacheProcesses, KilledAtAnyMomentTheyLeaveNothingTornAndNothingLost) {
-  constexpr int kRounds = 20, kKillsEach = 10;
+  const int rounds = full_tests() ? 20 : 6;
+  constexpr int kKillsEach = 10;
   std::mt19937_64 random(1);
   std::uint64_t seed = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     // In every other round there is room for a part of the items, so that gaps are looked for.
     const std::uint64_t budget = round % 2 == 0 ? std::uint64_t{200} << 20 : std::uint64_t{1} << 20;
     auto cache = *ItemCache::make(kKillItems, budget);

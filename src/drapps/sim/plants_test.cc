@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/plant/fields.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/sim/discrete_plant.h"
@@ -232,7 +233,7 @@ TEST(DiscretePlant, IsAQueueWithExponentialTimes) {
   world.workload.batch = 1;
   world.workload.row_bytes = 1e3;
   world.consumer.step_cv = 1;
-  const bool full = std::getenv("DRAPPS_TEST_FULL") != nullptr;
+  const bool full = full_tests();
   for (const double load : full ? std::vector{0.5, 0.9, 1.0, 1.5} : std::vector{0.9, 1.5}) {
     world.workload.stages[kDecodeStage] = {.cpu = 1e-3 / load, .cv = 1};
     world.consumer.step = 1e-3;
@@ -248,7 +249,7 @@ TEST(DiscretePlant, IsAQueueWithExponentialTimes) {
 
 TEST(FluidPlant, AgreesWithTheDiscreteOne) {
   std::vector<double> errors;
-  const std::uint64_t worlds = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 200 : 80;
+  const std::uint64_t worlds = full_tests() ? 200 : 80;
   for (std::uint64_t seed = 0; seed < worlds; ++seed) {
     Draws draws({.seed = seed}, 4);
     const World world = random_world(draws);

@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/full_testing.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/trials.h"
 #include "drapps/trace/run_test.h"
@@ -116,7 +116,7 @@ TEST(Trace, SamplesComeBackAsTheyWere) {
 std::size_t next_place(std::size_t at, std::size_t header, const std::vector<std::size_t>& ends) {
   if (at < header) return at + (at > 64 ? 97 : 1);
   const bool near = std::ranges::any_of(ends, [at](std::size_t end) { return at + 64 >= end && at < end + 64; });
-  return at + (near || std::getenv("DRAPPS_TEST_FULL") != nullptr ? 1 : 31);  // 31 steps on, another bit is flipped
+  return at + (near || full_tests() ? 1 : 31);  // 31 steps on, another bit is flipped
 }
 
 TEST(Trace, CutOffAnywhereIsATraceUpToItsLastWholeBlock) {

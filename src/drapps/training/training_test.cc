@@ -140,7 +140,7 @@ TEST(Trainer, GoesOnFromACheckpointToTheLastBit) {
 }
 
 TEST(Trainer, HardEpisodesAreLookedForAndACheckpointKnowsThem) {
-  const json options{{"hard", 0.5}, {"decisions", 4096}};
+  const json options{{"hard", 0.5}};
   const auto through = small_trainer(options);
   for (int i = 0; i < 3; ++i) through->go_on();
   const std::vector<std::uint8_t> saved = through->save();
@@ -150,7 +150,7 @@ TEST(Trainer, HardEpisodesAreLookedForAndACheckpointKnowsThem) {
   while (!through->done()) through->go_on();
   while (!(*again)->done()) (*again)->go_on();
   EXPECT_EQ((*again)->save(), through->save());
-  const auto plain = small_trainer({{"decisions", 4096}});
+  const auto plain = small_trainer();
   while (!plain->done()) plain->go_on();
   EXPECT_NE(plain->weights(), through->weights());
 }

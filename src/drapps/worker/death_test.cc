@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/worker/testing.h"
 
 namespace drapps {
@@ -153,7 +154,8 @@ TEST(ReapTest, AChildOfTheParentDropsHandlesWithoutEffect) {
 }
 
 TEST(ReapTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
-  constexpr std::uint64_t kTasks = 1500;
+  const std::uint64_t tasks = full_tests() ? 1500 : 500;
+  const int least_kills = full_tests() ? 100 : 40;
   constexpr std::uint32_t kPieces = 8;
   auto board = make_board(64, 8);  // numbers of the dead wait for the results in them
   std::list<Child> children;
@@ -164,7 +166,7 @@ TEST(ReapTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
   std::uint64_t most_resident = 0;
   int kills = 0;
   auto next_kill = std::chrono::steady_clock::now();
-  for (std::uint64_t taken = 0; taken < kTasks || kills < 100; ++taken) {
+  for (std::uint64_t taken = 0; taken < tasks || kills < least_kills; ++taken) {
     for (; tickets.size() < 6; ++published) {
       const std::uint32_t pieces = published % 4 == 3 ? 0 : kPieces;
       tickets.push_back(publish(*board, published, {.pieces = pieces, .urgent = published % 7 == 0}));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/decode/jpeg/markers.h"
 #include "drapps/decode/jpeg/reader_testing.h"
 #include "drapps/decode/testing.h"
@@ -92,7 +93,7 @@ class JpegDamage : public ::testing::TestWithParam<Sampling> {
 
 TEST_P(JpegDamage, GetsLibjpegsVerdictAndPixelsWholeAndInParts) {
   int regular = 0, own = 0;
-  const int files = testing::full_tests() ? 8'000 : 500;
+  const int files = full_tests() ? 8'000 : 500;
   for (int i = 0; i < files; ++i) {
     Bytes bytes = file();
     for (int n = pick(1, 3); n > 0; --n) damage(bytes);

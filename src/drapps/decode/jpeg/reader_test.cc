@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/decode/jpeg/reader_testing.h"
 #include "drapps/decode/testing.h"
 
@@ -89,9 +90,9 @@ TEST_P(JpegMatrix, EverySizeHasLibjpegsPixels) {
     for (int width = 1; width <= 70; ++width) {
       // Where only a sample is taken, small sizes and those around whole MCUs come more often.
       const bool edge = (height <= 4 || height % 8 <= 1) && (width <= 4 || width % 8 <= 1);
-      if (!testing::full_tests() && pick(0, 99) >= (edge ? 15 : 3)) continue;
-      for (int n = 0; n < (testing::full_tests() ? 2 : 1); ++n) {
-        const int i = testing::full_tests() ? ((height * 70 + width) * 2 + n) % 800 : pick(0, 799);
+      if (!full_tests() && pick(0, 99) >= (edge ? 15 : 3)) continue;
+      for (int n = 0; n < (full_tests() ? 2 : 1); ++n) {
+        const int i = full_tests() ? ((height * 70 + width) * 2 + n) % 800 : pick(0, 799);
         SCOPED_TRACE(std::to_string(height) + " x " + std::to_string(width) + " coded in way " + std::to_string(i));
         expect_own_pixels(encode_jpeg({height, width}, options(i, {height, width})), 4);
       }
@@ -101,7 +102,7 @@ TEST_P(JpegMatrix, EverySizeHasLibjpegsPixels) {
 }
 
 TEST_P(JpegMatrix, EveryQualityIntervalAndTableHasLibjpegsPixels) {
-  for (int i = 0; i < 800; i += testing::full_tests() ? 1 : 17) {
+  for (int i = 0; i < 800; i += full_tests() ? 1 : 17) {
     const Extent extent{pick(1, 70), pick(1, 70)};
     SCOPED_TRACE(std::to_string(extent.height) + " x " + std::to_string(extent.width) + " coded in way " +
                  std::to_string(i));

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -125,9 +124,6 @@ class Twins {
   ImageView picture_;
   Status verdict_ = ok_status();
 };
-
-/// Whether the long matrices run too: as `make test-full` asks by an environment variable.
-inline bool full_tests() { return std::getenv("DRAPPS_TEST_FULL") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
 /// Corners, single pixels and anything else.
 template <class Chooser>
