@@ -25,3 +25,14 @@ def cells(*axes: Iterable[Any]) -> list[Any]:
         )
         for place in itertools.product(*(range(len(axis)) for axis in values))
     ]
+
+
+def some_full(cases: Iterable[Any], *quick: Any) -> list[Any]:
+    """All of them, of which `make test` runs the quick; a case of several values is a tuple."""
+    return [case if case in quick else full(case) for case in cases]
+
+
+def full(case: Any) -> Any:
+    """A case that a full run alone has."""
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.full)

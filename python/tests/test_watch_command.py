@@ -1,6 +1,7 @@
 """``drapps watch -- COMMAND``: the command runs as without, and what it waits for is found."""
 
 import html
+import itertools
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+from python.tests.cells import some_full
 from python.tests.watch_scripts import (
     HEAD,
     TAIL,
@@ -16,6 +18,7 @@ from python.tests.watch_scripts import (
     environment,
     plain,
     script,
+    undisturbed,
     watched,
 )
 
@@ -30,22 +33,13 @@ CAUSES = {
 }
 
 
-def some_full(cases, *quick):
-    """All of them, of which `make test` runs the named alone."""
-    return [case if case in quick else pytest.param(case, marks=pytest.mark.full) for case in cases]
-
-
 @pytest.mark.parametrize("stage", some_full(CAUSES, "storage"))
 def test_a_sleeping_stage_is_found_with_its_line(stage, tmp_path):
     text = script(STEP=0.01, **CAUSES[stage])
     others = set(CAUSES) - {stage}
-    for attempt in range(3):  # other programs lengthen what does not sleep
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        done, report = watched(text, folder)
-        assert done.returncode == 0, done.stderr
-        if all(report["stages"].get(other, 0) <= 0.03 for other in others):
-            break
+    done, report = undisturbed(
+        text, tmp_path, lambda report: all(report["stages"].get(o, 0) <= 0.03 for o in others)
+    )
     assert report["data_bound"] and report["verdict"] == stage
     # A batch takes 40 ms, a step 10: the rest is waited for.
     assert report["stall"] == pytest.approx(0.75, rel=0.1)
@@ -67,8 +61,8 @@ def test_two_sleeping_stages_share_the_blame(tmp_path):
 
 
 def test_a_training_that_computes_does_not_wait(tmp_path):
-    done, report = watched(script(STEP=0.25, READ=0.001, STEPS=24), tmp_path)
-    assert done.returncode == 0
+    text = script(STEP=0.25, READ=0.001, STEPS=24)
+    done, report = undisturbed(text, tmp_path, lambda report: report["stall"] < 0.045)
     assert report["data_bound"] is False and report["verdict"] == "step"
     assert report["stall"] < 0.045 and report["action"]
     assert "does not wait for data" in done.stderr
@@ -127,15 +121,7 @@ SAME = {
 
 @pytest.mark.parametrize(
     ("what", "workers"),
-    [
-        ("an error in the loop", 0),
-        ("an error in a worker", 1),
-        *(
-            pytest.param(what, workers, marks=pytest.mark.full)
-            for what in SAME
-            for workers in (0, 1)
-        ),
-    ],
+    some_full(itertools.product(SAME, (0, 1)), ("an error in a worker", 1)),
 )
 def test_a_script_behaves_as_without(what, workers, tmp_path):
     text = f"{HEAD}\nSTEPS = 3\nWORKERS = {workers}\nprint('hello')\n{SAME[what]}"
