@@ -1,11 +1,11 @@
 """The check of a machine with a GPU, on any machine: what it runs, keeps and says."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from python.tests.ranks import TORCH, run_forked
 
 pytest.importorskip("torch")
 
@@ -21,14 +21,7 @@ def check(tmp_path, status, **parts):
         assert text.count(before) == 1
         text = text.replace(before, after)
     (tmp_path / "check.py").write_text(text)
-    run = subprocess.run(
-        [sys.executable, "check.py", "--results", "there"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    run = run_forked(["check.py", "--results", "there"], tmp_path, TORCH)
     return run, json.loads((tmp_path / "there/results.json").read_text())
 
 

@@ -1,5 +1,6 @@
 """Fixtures that several test modules share: torchvision where it is there, small photo sets."""
 
+import gc
 import importlib
 import signal
 from pathlib import Path
@@ -17,6 +18,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a sh
 def pytest_collection_modifyitems(items) -> None:
     # jax's threads make forks unsafe, so what imports it runs behind all else.
     items.sort(key=lambda item: item.get_closest_marker("jax") is not None)
+
+
+def pytest_collection_finish() -> None:
+    # Collecting garbage in a child of a fork would copy each page of what has been imported here.
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ exit status of each rank.
 """
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -18,6 +19,7 @@ def main():
     for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    gc.freeze()  # a fork's collector would copy the pages of all that was imported
     for line in sys.stdin:
         request = json.loads(line)
         ranks = []

@@ -17,6 +17,7 @@ import drapps
 PACKAGES = Path(drapps.__file__).parents[1]
 # What scripts import, which takes longer than most of them.
 FRAMEWORKS = ["drapps.torch", "accelerate", "lightning", "torchvision", "transformers.trainer"]
+TORCH = ["drapps.torch", "torch.multiprocessing.spawn", "torchvision.transforms"]
 
 
 @lru_cache
@@ -45,7 +46,13 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: float = 900):
+def run_ranks(
+    words: Sequence[object],
+    folder: Path,
+    ranks: int = 2,
+    timeout: float = 900,
+    modules: Sequence[str] = FRAMEWORKS,
+):
     """What each rank printed; all must succeed.
 
     Args:
@@ -53,6 +60,7 @@ def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: fl
         folder: an empty one.
         ranks: how many.
         timeout: in seconds, after which all are killed.
+        modules: what the processes have imported.
     """
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
@@ -66,7 +74,7 @@ def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: fl
         "TORCHELASTIC_RUN_ID": "test",
     }
     environments = [{**common, "RANK": str(r), "LOCAL_RANK": str(r)} for r in range(ranks)]
-    codes = serve(FRAMEWORKS, words, folder, environments, timeout)
+    codes = serve(modules, words, folder, environments, timeout)
     outputs = [read(folder / f"{name}-{r}") for r in range(ranks) for name in ("out", "err")]
     assert codes == [0] * ranks, "\n".join([str(codes), *outputs])
     return [read(folder / f"out-{rank}") for rank in range(ranks)]

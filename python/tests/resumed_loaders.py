@@ -116,6 +116,18 @@ def uninterrupted(make):
     return list(make())
 
 
+def run_of(make):
+    """All batches of a loader, and the state after each, as another process would read them."""
+    torch.manual_seed(1)
+    loader = make()
+    iterator = iter(loader)
+    batches, states = [], [json.dumps(loader.state_dict())]
+    for batch in iterator:
+        batches.append(batch)
+        states.append(json.dumps(loader.state_dict()))
+    return batches, [json.loads(state) for state in states]
+
+
 def after(make, steps):
     """The state after some steps, as another process would read it."""
     torch.manual_seed(1)

@@ -19,6 +19,7 @@ import drapps
 import drapps.torch
 from drapps.accelerate import here, proof
 from drapps.accelerate.late import LatePixels
+from python.tests.cells import some_full
 
 
 class Photos(data.Dataset):
@@ -91,7 +92,7 @@ def test_batches_are_the_same_and_pictures_are_counted(kind, workers, photos):
     assert pictures(plain) == {}
 
 
-@pytest.mark.parametrize(("kind", "workers"), KINDS)
+@pytest.mark.parametrize(("kind", "workers"), some_full(KINDS, (Photos, 0)))
 def test_it_is_off_here_where_nobody_asks_for_it(kind, workers, photos, monkeypatch):
     assert pictures(load(kind(photos), num_workers=workers)[1]) == {}
     monkeypatch.setenv("DRAPPS_ACCELERATE", "0")
@@ -151,7 +152,7 @@ class Keeping(Photos):
         return alone.crop((1, 2, 30, 40))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", some_full([0, 2], 2))
 def test_what_outlives_a_sample_is_pillows_own(photos, workers):
     kept = []
     for accelerate in (True, False):

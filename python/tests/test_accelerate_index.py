@@ -18,6 +18,7 @@ from torch.utils import data
 
 import drapps.torch
 from drapps.accelerate.indexes import Indexes
+from python.tests.cells import some_full
 from python.tests.decode_files import encode
 
 COUNT = 6
@@ -97,7 +98,7 @@ def index_of(loader):
 
 
 KINDS = [Crops, Bytes, Zipped]
-WAYS = {"fork": Crops, "spawn": Bytes, "forkserver": Zipped, "thread": Crops, "here": Bytes}
+WAYS = {"fork": Crops, "spawn": Bytes, "forkserver": Zipped, "thread": Crops, "here": Zipped}
 
 
 def compare(kind, way, folder):
@@ -120,7 +121,7 @@ def compare(kind, way, folder):
     assert index_of(plain) == {}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", some_full(WAYS, "fork", "spawn", "thread", "here"))
 def test_later_epochs_decode_by_what_all_have_learnt(way, folder):
     compare(WAYS[way], way, folder)
 
@@ -233,12 +234,12 @@ def test_nothing_is_kept_without_a_cache(folder):
 
 def test_without_memory_for_a_table_pictures_are_decoded_as_before(folder, monkeypatch):
     monkeypatch.setattr(Indexes, "for_samples", classmethod(lambda *_: None))
-    loader = loader_of(Crops(folder), "fork")
+    loader = loader_of(Crops(folder), "fork", num_workers=1)
     passes = epochs(loader)
     assert loader.explain().plan.pictures["native"] == 2 * COUNT
     assert index_of(loader) == {}
     monkeypatch.undo()
-    assert passes == epochs(loader_of(Crops(folder), "fork"))
+    assert passes == epochs(loader_of(Crops(folder), "fork", num_workers=1))
 
 
 def test_the_budget_is_a_share_of_that_of_memory():

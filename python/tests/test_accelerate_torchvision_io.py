@@ -15,8 +15,9 @@ from python.tests.ranks import PACKAGES
 QUICK, FULL = 60, 20_000  # random calls
 
 
-def run(interpreter, calls):
+def run(interpreter, calls, request):
     command = [interpreter, "-m", "pytest", "-q", "python/tests/torchvision_io_calls.py"]
+    command += ["-m", request.config.getoption("markexpr")]
     own = {"PYTHONPATH": str(PACKAGES), "DRAPPS_TEST_CALLS": str(calls)}
     done = subprocess.run(
         command,
@@ -29,10 +30,10 @@ def run(interpreter, calls):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_holds_in_a_process_that_has_them(torchvision):  # noqa: ARG001
-    run(sys.executable, QUICK)
+def test_it_holds_in_a_process_that_has_them(torchvision, request):  # noqa: ARG001
+    run(sys.executable, QUICK, request)
 
 
 @pytest.mark.full
-def test_it_holds_in_an_environment_where_they_load_by_themselves():
-    run(environment.ensure("torchvision", PINS), FULL)
+def test_it_holds_in_an_environment_where_they_load_by_themselves(request):
+    run(environment.ensure("torchvision", PINS), FULL, request)

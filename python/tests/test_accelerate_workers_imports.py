@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,12 +13,12 @@ from PIL.Image import open as open_picture
 from torch.utils import data
 from torchvision.transforms.functional import to_tensor
 
-import drapps
 import drapps.torch
 from drapps.accelerate.here import Region
 from drapps.accelerate.late import LatePixels
 from drapps.accelerate.tally import Tally
 from python.tests.photo_batches import FORKED, Photos, batches, same
+from python.tests.ranks import run_forked
 
 
 class ByName(Photos):
@@ -80,6 +77,7 @@ def test_tensors_are_made_of_views_by_a_function_imported_by_name(photos):
     assert torch.equal(tensor, to_tensor(Image.open(path).convert("RGB")))
 
 
+# Runs in a fork of a process that has imported the package, but no Pillow, which it checks.
 LATER = """
 import sys
 import drapps.torch, torch
@@ -100,14 +98,9 @@ print(loader.explain().plan.pictures)
 """
 
 
-def test_a_pillow_that_workers_import_later_is_answered_too(photos):
+def test_a_pillow_that_workers_import_later_is_answered_too(photos, tmp_path):
     path = next(photos.rglob("*.jpg"))
-    done = subprocess.run(
-        [sys.executable, "-c", LATER, str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(drapps.__file__).parents[1])},
-    )
+    (tmp_path / "script.py").write_text(LATER)
+    done = run_forked(["script.py", path], tmp_path, ["drapps.torch"])
     assert done.returncode == 0, done.stderr
     assert "'native': 3" in done.stdout

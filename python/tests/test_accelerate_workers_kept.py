@@ -12,6 +12,7 @@ import drapps
 from drapps.accelerate.here import Region
 from drapps.accelerate.tally import Tally
 from drapps.torch.own_state import Watch
+from python.tests.cells import some_full
 from python.tests.photo_batches import FORKED, Photos, batches
 
 # How many, and what is kept of each.
@@ -46,7 +47,7 @@ def _own_bytes():
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-@pytest.mark.parametrize("what", KEEPS)
+@pytest.mark.parametrize("what", some_full(KEEPS, "unloaded", "loaded"))
 def test_pictures_that_are_kept_take_no_more_memory_than_pillows(what, tmp_path):
     smooth = Image.linear_gradient("L").resize((200, 150)).convert("RGB")
     smooth.save(tmp_path / "a.jpg", quality=90)

@@ -28,6 +28,7 @@ def base(tmp_path_factory):
     return analyzed(BASE, folder, 1.0), folder
 
 
+@pytest.mark.full
 def test_an_emulated_training_is_known_by_its_rates(base):
     report, _ = base
     # Sleeps never end early, so no rate is above what is emulated, but for the storage's burst.
@@ -39,6 +40,7 @@ def test_an_emulated_training_is_known_by_its_rates(base):
     assert "fetching" in str(report)
 
 
+@pytest.mark.full
 def test_what_is_predicted_for_a_cell_is_held_against_what_is_measured(base):
     report, folder = base
     cell = next(each for each in cells(BASE) if each.what_if == {"cache": 0.0})

@@ -77,6 +77,7 @@ def test_a_native_loader_is_measured_with_its_files_and_without(form, photos):
     assert fit(report.phases, report.about).model.to_json() == report.model
 
 
+@pytest.mark.full
 def test_a_lifted_loader_is_measured_with_what_it_keeps_and_without(photos):
     torchvision = pytest.importorskip("torchvision")
     import drapps.torch

@@ -1,5 +1,6 @@
 """The least of each resource, and the one thing to do."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from drapps.analysis.model import predict
 from drapps.analysis.recommendation import Machine, recommend
 from drapps.errors import PipelineError
-from python.tests.cells import cells
+from python.tests.cells import some_full
 from python.tests.test_analysis_model import BALANCED, IMAGENET, simulated
 
 LARGE = Machine(cores=64, memory=1e12)
@@ -20,7 +21,10 @@ def test_the_published_inverse(target, share):
     assert recommend(model, LARGE, 1e-6).cache == pytest.approx(share, abs=2e-3)
 
 
-@pytest.mark.parametrize(("training", "stall"), cells([150, 250, 400, 800], [0.02, 0.05, 0.1]))
+SEARCHES = list(itertools.product([150, 250, 400, 800], [0.02, 0.05, 0.1]))
+
+
+@pytest.mark.parametrize(("training", "stall"), some_full(SEARCHES, (150, 0.02), (400, 0.1)))
 def test_the_least_cache_is_that_of_a_brute_force_search(training, stall):
     model = replace(FETCHING, ingest=[(16, training)])
     steps = [number / 20 for number in range(20)]

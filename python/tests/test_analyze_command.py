@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 SCRIPT = """
 import os, sys, time
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Subset
 
 class Samples(Dataset):
     def __len__(self):
@@ -27,7 +27,7 @@ class Samples(Dataset):
 def main():
     print("analyzed:", os.environ["DRAPPS_ANALYZE"])
     with torch.no_grad():
-        for batch in DataLoader(Samples(), batch_size=400):
+        for batch in DataLoader(Subset(Samples(), range(40)), batch_size=40):
             print("validated")
     loader = DataLoader(Samples(), batch_size=4, num_workers=WORKERS)
     for epoch in range(10):
@@ -93,10 +93,15 @@ def test_what_is_stored_is_told_again_and_not_measured_again(before, capsys):
     again = analyze(folder, "--json", "a.json", "--steps", "8", "--seconds", "1")
     assert again.returncode == 0 and "of 5" not in again.stderr and report in again.stderr
 
+
+@pytest.mark.full
+def test_what_is_stored_of_another_training_is_refused(before):
+    folder, _ = before
     other = analyze(folder, "--json", "a.json", words=("train.py", "--other"))
     assert other.returncode == 1 and "another training" in other.stderr
 
 
+@pytest.mark.full
 def test_what_was_predicted_is_checked_afterwards(before, tmp_path, capsys):
     folder, _ = before
     options = ["--steps", "8", "--seconds", "1", "--json", "b.json"]
@@ -107,7 +112,14 @@ def test_what_was_predicted_is_checked_afterwards(before, tmp_path, capsys):
     assert main(["analyze", str(folder / "a.json"), str(tmp_path / "b.json")]) == 0
     assert "were predicted" in capsys.readouterr().out
 
-    stored = json.loads((tmp_path / "b.json").read_text())
+
+def test_stored_analyses_are_compared_and_those_without_sense_refused(before, tmp_path, capsys):
+    stored = json.loads((before[0] / "a.json").read_text())
+    stored["about"]["in_turn"] = False
+    (tmp_path / "b.json").write_text(json.dumps(stored))
+    assert main(["analyze", str(before[0] / "a.json"), str(tmp_path / "b.json")]) == 0
+    output = capsys.readouterr().out
+    assert "beside the training" in output and "were predicted" in output
     del stored["phases"]["cold"]
     (tmp_path / "c.json").write_text(json.dumps(stored))
     assert main(["analyze", str(tmp_path / "c.json")]) == 1
@@ -139,12 +151,16 @@ def test_a_script_that_ends_in_its_steps_or_fails_in_its_dataset_says_so(tmp_pat
     assert "status 1 before all" in unread.stderr
 
 
-def test_ranks_are_sent_to_watch(tmp_path, monkeypatch, capsys):
+def test_ranks_are_sent_to_watch(capsys):
     assert main(["analyze", "--", "torchrun", "--nproc-per-node", "2", "train.py"]) == 1
     assert "drapps watch" in capsys.readouterr().err
     words = ["python", "-m", "torch.distributed.run", "train.py"]
     assert main(["analyze", "--", *words]) == 1
     assert "drapps watch" in capsys.readouterr().err
+
+
+@pytest.mark.full
+def test_a_script_of_a_rank_is_sent_to_watch(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = analyze(tmp_path, "--seconds", "1")
     assert done.returncode == 1 and "drapps watch" in done.stderr.splitlines()[-1]

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.utils import data  # noqa: E402
 
 from python.tests.array_batches import assert_equal_to_stock, loader, values  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,9 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize(
+    "chain", some_full(CHAINS, "normalized", "bytes", "v2", "gray", "flipped", "turned")
+)
 def test_pictures_in_memory_are_those_of_the_stock_loader(torchvision, vision, chain):
     v2 = importlib.import_module(f"{torchvision.__name__}.transforms.v2")
     transform = CHAINS[chain](torchvision.transforms, v2)

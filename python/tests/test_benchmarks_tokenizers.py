@@ -82,6 +82,7 @@ def test_a_package_that_cannot_be_had_is_named(tmp_path, monkeypatch):
         corpora._package("no-such-text")
 
 
+@pytest.mark.full
 def test_real_vocabularies_have_the_ids_of_the_package_that_carries_them():
     quicktok = pytest.importorskip("quicktok")
     tokenizers = pytest.importorskip("tokenizers")

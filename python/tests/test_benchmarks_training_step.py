@@ -17,6 +17,7 @@ from benchmarks.training_step import (  # noqa: E402
 )
 from benchmarks.training_step.arms import ALL, ARMS, BASELINE, PIECES, STOCK, without  # noqa: E402
 from benchmarks.training_step.tasks import Task  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 
 
 def a_run(*qualities, seconds=1.0, samples=100.0):
@@ -106,7 +107,7 @@ def a_task():
     )
 
 
-@pytest.mark.parametrize("arm", [BASELINE, STOCK, ALL, "all but loader"])
+@pytest.mark.parametrize("arm", some_full([BASELINE, STOCK, ALL, "all but loader"], BASELINE, ALL))
 def test_a_training_has_a_curve(arm):
     report = training.train_task(
         a_task(),
@@ -171,6 +172,7 @@ def built(job, device):
     return model, optimizer, lambda: model(inputs).square().mean()
 
 
+@pytest.mark.full
 def test_a_limit_lowers_the_peak_of_a_step_that_is_measured(monkeypatch):
     monkeypatch.setitem(memory_of_a_step._BUILDERS, "tiny", built)
     job = {"model": "tiny", "batch": 2048, "device": "cpu"}

@@ -112,7 +112,9 @@ def test_weights_are_told_to_leave_a_knob(trained):
     assert all(segment["moves"] == 0 for segment in outcome["segments"])
 
 
-def test_ablations_are_trained_and_told(capsys):
+def test_ablations_are_trained_and_told(capsys, monkeypatch):
+    train = learning.train
+    monkeypatch.setattr(learning, "train", lambda own, seeds: train({**SMALL, **own}, seeds))
     words = ["--decisions", "512", "--seeds", "2", "--cases", "1", "--only"]
     assert ablations.main([*words, "as usual", "no look-ahead", "with a judge"]) == 0
     output = capsys.readouterr().out

@@ -5,6 +5,7 @@ import pytest
 
 import drapps
 from drapps.bucket_batch_sampler import _declare
+from python.tests.cells import some_full
 
 RNG = np.random.default_rng(5)
 CORPUS = np.clip(np.exp(RNG.normal(5.0, 0.7, 20_000)), 1, 2048).astype(int)
@@ -54,7 +55,7 @@ def test_declared_sizes_leave_the_least_padding_of_all(sizes, shapes):
     assert padded(limits) == min(padded([*way, unique[-1]]) for way in ways)
 
 
-@pytest.mark.parametrize("world", [1, 2, 3, 6, 16])
+@pytest.mark.parametrize("world", some_full([1, 2, 3, 6, 16], 1, 2, 3))
 @pytest.mark.parametrize("remainder", ["even", "pad", "drop"])
 def test_every_rank_takes_as_many_steps_and_samples_come_exactly_once(world, remainder):
     sizes = CORPUS[:1500]
@@ -87,9 +88,10 @@ def test_epochs_differ_and_a_pinned_one_repeats():
     assert list(drapps.BucketBatchSampler(CORPUS[:500], max_tokens=4096, seed=8)) != first
 
 
-@pytest.mark.parametrize("worlds", [(1, 1), (2, 3), (8, 1), (3, 16), (6, 2)])
-def test_the_rest_of_an_epoch_comes_at_any_other_world_size(worlds):
-    before, after = worlds
+@pytest.mark.parametrize(
+    ("before", "after"), some_full([(1, 1), (2, 3), (8, 1), (3, 16), (6, 2)], (2, 3), (8, 1))
+)
+def test_the_rest_of_an_epoch_comes_at_any_other_world_size(before, after):
     sizes = CORPUS[:300]
     options = {"max_tokens": 2048, "shapes": 4, "seed": 1}
     total = len(drapps.BucketBatchSampler(sizes, world=before, **options))

@@ -8,6 +8,7 @@ from torch.utils.data import DataLoader as StockLoader  # noqa: E402
 from torch.utils.data import IterableDataset  # noqa: E402
 
 from drapps.torch import DataLoader  # noqa: E402
+from python.tests.cells import full  # noqa: E402
 from python.tests.trainers.samples import (  # noqa: E402
     Numbers,
     Stream,
@@ -88,7 +89,11 @@ LOADERS = {
 }
 
 
-@pytest.mark.parametrize("name", LOADERS)
+# Workers that persist, and streams in them, have tests of their own.
+LONG = ("persistent", "a stream in workers")
+
+
+@pytest.mark.parametrize("name", [full(name) if name in LONG else name for name in LOADERS])
 def test_any_loader_has_a_state_that_a_checkpoint_takes(name, tmp_path):
     def numbers(batches):
         return [torch.as_tensor(labels).reshape(-1).tolist() for _, labels in batches]

@@ -16,6 +16,7 @@ import drapps
 from drapps import output
 from drapps.cli import main
 from drapps.cli import progress as progress_module
+from python.tests.cells import some_full
 from python.tests.commands import ENVIRONMENT, answer, command, files, run, unprivileged
 from python.tests.decode_files import jpeg
 
@@ -133,7 +134,7 @@ def test_nothing_is_written_into_what_is_read(own_photos, name):
     assert files(own_photos) == before
 
 
-@pytest.mark.parametrize("name", ["pack", "transcode"])
+@pytest.mark.parametrize("name", some_full(["pack", "transcode"], "transcode"))
 def test_a_read_only_destination_is_named(photos, tmp_path, name):
     out = tmp_path / "read-only"
     out.mkdir(mode=0o555)
@@ -181,8 +182,9 @@ def interrupt(words, cwd, ready, number):
     return process.returncode, json.loads(out), complaint
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("name", ["pack", pytest.param("transcode", marks=pytest.mark.full)])
+# An interrupted script gets the other signal.
+@pytest.mark.parametrize("number", some_full([signal.SIGINT, signal.SIGTERM], signal.SIGTERM))
+@pytest.mark.parametrize("name", some_full(["pack", "transcode"], "pack"))
 def test_an_interrupted_run_leaves_no_half_file(tmp_path, name, number):
     content = jpeg("4:2:0", 60, 80)
     (tmp_path / "a.jpg").write_bytes(content)

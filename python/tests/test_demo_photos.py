@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -75,29 +76,53 @@ def test_encoding_follows_sampling_and_grows_with_quality(
         assert decoded.layer[0][1:3] == factors
 
 
-@pytest.fixture
-def small_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two synthetic photographs, a few tiles of each, and a weight that their noise can reach."""
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two synthetic photographs."""
+    folder = tmp_path_factory.mktemp("photographs")
     texture = np.random.default_rng(3).integers(0, 256, (40, 64, 3), dtype=np.uint8)
     paths = {}
     for name, flip in (("one", False), ("two", True)):
         picture = Image.fromarray(texture[::-1] if flip else texture)
-        paths[name] = tmp_path / f"{name}.png"
-        picture.resize((1600, 1000), Image.Resampling.BILINEAR).save(paths[name])
-    monkeypatch.setattr(wallpapers, "locate", lambda _: paths)
+        paths[name] = folder / f"{name}.png"
+        picture.resize((1600, 1000), Image.Resampling.BILINEAR).save(paths[name], compress_level=1)
+    return paths
+
+
+@pytest.fixture
+def small_recipe(
+    photographs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A few tiles of each photograph, and a weight that their noise can reach."""
+    monkeypatch.setattr(wallpapers, "locate", lambda _: photographs)
     monkeypatch.setattr(photos, "TRAIN_TILES", 2)
     monkeypatch.setattr(photos, "HELDOUT_TILES", 1)
     monkeypatch.setattr(photos, "TARGET_BYTES", 60_000)
     return tmp_path / "photos"
 
 
+@pytest.fixture(scope="module")
+def first_built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the set of the recipe is kept once a test has built it."""
+    return tmp_path_factory.mktemp("built") / "photos"
+
+
+@pytest.fixture
+def built(small_recipe: Path, first_built: Path) -> Path:
+    """A copy of the set that is built, for a test that changes it."""
+    if not first_built.is_dir():
+        photos.ensure(first_built)
+    shutil.copytree(first_built, small_recipe)
+    return small_recipe
+
+
 def tree(root: Path) -> dict[str, bytes]:
     return {str(f.relative_to(root)): f.read_bytes() for f in root.rglob("*.jpg")}
 
 
-def test_the_set_is_laid_out_weighed_and_the_same_each_time(small_recipe: Path) -> None:
-    built = photos.ensure(small_recipe)
-    first = tree(small_recipe)
+def test_the_set_is_laid_out_weighed_and_the_same_each_time(built: Path) -> None:
+    whole = photos.ensure(built)
+    first = tree(built)
     assert set(first) == {
         f"{sampling}/{split}/{name}/{number:03}.jpg"
         for sampling in ("444", "420")
@@ -105,37 +130,35 @@ def test_the_set_is_laid_out_weighed_and_the_same_each_time(small_recipe: Path) 
         for name in ("one", "two")
         for number in range(count)
     }
-    for sampling, mean in built.mean_bytes.items():
+    for sampling, mean in whole.mean_bytes.items():
         assert 0.8 < mean / 60_000 < 1.2, sampling
-    again = photos.ensure(small_recipe.parent / "again")
-    assert again.mean_bytes == built.mean_bytes
-    assert tree(small_recipe.parent / "again") == first
+    again = photos.ensure(built.parent / "again")
+    assert again.mean_bytes == whole.mean_bytes
+    assert tree(built.parent / "again") == first
 
 
-def test_a_built_set_is_kept(small_recipe: Path) -> None:
-    photos.ensure(small_recipe)
-    file = small_recipe / "444/train/one/000.jpg"
+def test_a_built_set_is_kept(built: Path) -> None:
+    file = built / "444/train/one/000.jpg"
     file.write_bytes(b"kept")
-    photos.ensure(small_recipe)
+    photos.ensure(built)
     assert file.read_bytes() == b"kept"
 
 
 def test_another_recipe_replaces_its_own_files_and_no_others(
-    small_recipe: Path, monkeypatch: pytest.MonkeyPatch
+    built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    photos.ensure(small_recipe)
-    foreign = small_recipe / "444/train/one/mine.jpg"
+    foreign = built / "444/train/one/mine.jpg"
     foreign.write_bytes(b"mine")
+    assert (built / "444/train/one/001.jpg").exists()
     monkeypatch.setattr(photos, "TRAIN_TILES", 1)
-    photos.ensure(small_recipe)
-    assert not (small_recipe / "444/train/one/001.jpg").exists()
+    photos.ensure(built)
+    assert not (built / "444/train/one/001.jpg").exists()
     assert foreign.read_bytes() == b"mine"
 
 
-def test_an_interrupted_build_is_done_again(small_recipe: Path) -> None:
-    photos.ensure(small_recipe)
-    manifest = json.loads((small_recipe / "manifest.json").read_text())
-    (small_recipe / "manifest.json").write_text(json.dumps(manifest | {"complete": False}))
-    (small_recipe / "420/heldout/two/000.jpg").write_bytes(b"half")
-    photos.ensure(small_recipe)
-    assert (small_recipe / "420/heldout/two/000.jpg").read_bytes() != b"half"
+def test_an_interrupted_build_is_done_again(built: Path) -> None:
+    manifest = json.loads((built / "manifest.json").read_text())
+    (built / "manifest.json").write_text(json.dumps(manifest | {"complete": False}))
+    (built / "420/heldout/two/000.jpg").write_bytes(b"half")
+    photos.ensure(built)
+    assert (built / "420/heldout/two/000.jpg").read_bytes() != b"half"

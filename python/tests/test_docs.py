@@ -28,6 +28,8 @@ WITH_BLOCKS = [page for page in PAGES if blocks(page)]
 MARKS = {
     "jax.md": pytest.mark.jax,
     "scenarios.md": pytest.mark.full,  # it plays some
+    "checkpointing.md": pytest.mark.full,  # it plans, and trains
+    "coming-from.md": pytest.mark.full,  # it imports every framework
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("torch")
 
 from python.tests.hold_streams import run_script
+from python.tests.ranks import TORCH, run_forked
 
 PREPARED = """
 import atexit, ctypes, os, random, signal, sys, threading, time
@@ -73,12 +74,16 @@ for number in range(tries):
 """
 
 
+@pytest.mark.full  # tests/layering and the lint refuse statics that exit() destroys
 def test_a_native_thread_outlives_what_exit_destroys():
     assert run_script(PREPARED + DESTROYED, MALLOC_MMAP_THRESHOLD_="16384") == "1"
 
 
-def test_a_daemon_thread_within_worker_processes_ends_without_a_word():
-    assert run_script(PREPARED + DAEMONS, 2) == ""
+def test_a_daemon_thread_within_worker_processes_ends_without_a_word(tmp_path):
+    words = "import warnings\nwarnings.simplefilter('default')"
+    (tmp_path / "script.py").write_text(words + PREPARED + DAEMONS)
+    done = run_forked(["script.py", 2], tmp_path, TORCH)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.full

@@ -10,6 +10,7 @@ import pytest
 
 import drapps
 from drapps.stream import Stream
+from python.tests.cells import some_full
 from python.tests.hold_streams import core, piece, pieces, records, train, wait_until
 
 GRIDS = {
@@ -135,7 +136,7 @@ def test_a_policy_that_throws_stops_control_and_nothing_else(source, expected):
     assert all(passed == expected[: len(passed)] for passed in steps.passes)
 
 
-@pytest.mark.parametrize("policy", ["random", "random_raw"])
+@pytest.mark.parametrize("policy", some_full(["random", "random_raw"], "random_raw"))
 def test_freeze_stops_every_move_and_unfreeze_resumes(source, policy):
     loader = core(source, 2, policy=policy, cpu_budget=3)
     with Steps(loader):

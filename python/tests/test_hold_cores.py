@@ -41,6 +41,7 @@ def record(tmp_path_factory):
     return path
 
 
+@pytest.mark.full
 def test_half_a_core_is_the_most_that_half_a_core_uses(record):
     output = run_script(f"{MEASURE}\nprint(used(core(source, 4, cpu_budget=0.5)))", record)
     assert float(output) <= 0.5 * 1.15 + 0.05

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image, ImageOps
 
 import drapps
+from python.tests.cells import cells
 from python.tests.decode_files import SAMPLINGS, SIZES, encode, jpeg, picture
 
 torch = pytest.importorskip("torch")
@@ -58,8 +59,9 @@ def rows(loader, name="image"):
     return torch.cat([batch[name].clone() for batch in loader.torch()])
 
 
-@pytest.mark.parametrize("interpolation", FILTERS)
-@pytest.mark.parametrize("target", [(40, 50), (33, 32), (151, 97)])
+@pytest.mark.parametrize(
+    ("target", "interpolation"), cells([(40, 50), (33, 32), (151, 97)], FILTERS)
+)
 def test_decode_resize_crop_flip_equals_pillow(interpolation, target):
     pipeline = drapps.image_bytes(RECORDS).resize(target, None, interpolation, ORDER)
     pipeline = pipeline.center_crop(32).flip(1.0).to("uint8", "nhwc")

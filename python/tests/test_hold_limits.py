@@ -100,14 +100,7 @@ logs = [loader.explain()["decisions"]["entries"] for loader in loaders]
 print(json.dumps({"figures": figures, "logs": logs}), flush=True)
 os._exit(0)
 """
-KINDS = pytest.mark.parametrize(
-    "kinds",
-    [
-        pytest.param("t", id="threads", marks=pytest.mark.full),
-        pytest.param("p", id="processes", marks=pytest.mark.full),
-        pytest.param("tp", id="both"),
-    ],
-)
+KINDS = pytest.mark.parametrize("kinds", ["t", "p", "tp"], ids=["threads", "processes", "both"])
 
 
 def run(tmp_path, script, kinds, quota):
@@ -144,6 +137,8 @@ def cgroup():
     pytest.skip(f"no cgroup with a CPU quota can be made here: {'; '.join(tried)}")
 
 
+# What follows under one quota `make test` sees at the last test, whose quota changes.
+@pytest.mark.full
 @KINDS
 def test_half_a_core_of_a_quota_is_the_most_that_is_used(tmp_path, kinds):
     cores = run(tmp_path, "figures = used(3)", kinds, "50000")["figures"]
@@ -159,9 +154,8 @@ def test_half_a_core_of_a_quota_is_used(tmp_path, kinds):
     assert cores + waited >= 0.85 * 0.5  # what others took of the cores is no failure
 
 
-@pytest.mark.parametrize(
-    ("kinds", "knob"), [pytest.param("t", "workers", marks=pytest.mark.full), ("p", "processes")]
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("kinds", "knob"), [("t", "workers"), ("p", "processes")])
 def test_a_real_cgroup_of_half_a_core_leaves_one(cgroup, kinds, knob):
     script = f"""
 def working():

@@ -8,6 +8,7 @@ import pytest
 
 import drapps
 from drapps.stream import Stream
+from python.tests.cells import cells, full, some_full
 from python.tests.decode_files import encode, picture
 from python.tests.hold_streams import core, pieces, run_script, write_files
 
@@ -41,11 +42,12 @@ def alone():
 def photos(tmp_path_factory):
     """Pictures of 1000 x 800 (2.4 MB decoded), among them one of 3000 x 2600 (23 MB)."""
     contents = [encode(picture("RGB", 1000, 800, 1), "JPEG", quality=85)] * 23
-    contents.insert(9, encode(picture("RGB", 3000, 2600), "JPEG", quality=70))
+    large = picture("RGB", 300, 260).resize((2600, 3000))  # quicker than a large one of its own
+    contents.insert(9, encode(large, "JPEG", quality=70))
     return write_files(tmp_path_factory.mktemp("memory"), contents)
 
 
-@pytest.mark.parametrize("policy", ["initial", "random_raw"])
+@pytest.mark.parametrize("policy", some_full(["initial", "random_raw"], "random_raw"))
 def test_the_budget_holds_in_the_ledger_and_in_the_process(photos, policy):
     script = f"""{PREPARE}
 pieces(core(source, 4, ram_budget=512 * MIB))  # threads, code and allocator are there now
@@ -99,10 +101,9 @@ def test_one_batch_that_does_not_fit_is_refused_before_anything_runs(photos):
     assert sum(batch.rows for batch in source.batch(8)) == len(photos)
 
 
-@pytest.mark.parametrize("action", ["raise", "skip", "replace"])
-@pytest.mark.parametrize("fused", [0, 1])
+@pytest.mark.parametrize(("fused", "action"), cells([0, 1], ["raise", "skip", "replace"]))
 def test_a_picture_too_large_for_the_budget_is_an_error_whatever_is_done_about_bad_ones(
-    photos, action, fused
+    photos, fused, action
 ):
     # Not the file is bad but the budget too small: leaving the row out would change the stream.
     source = drapps.images(photos).resize((32, 32)).on_error(action)
@@ -120,7 +121,7 @@ def test_a_picture_too_large_for_the_budget_is_an_error_whatever_is_done_about_b
     assert indices == [i for i in range(24) if not 8 <= i < 12]
 
 
-@pytest.mark.parametrize("policy", ["initial", "random_raw", "hill_climb"])
+@pytest.mark.parametrize("policy", some_full(["initial", "random_raw", "hill_climb"], "random_raw"))
 def test_sizes_that_vary_a_hundredfold_complete_in_a_small_budget(photos, tmp_path, policy):
     small = write_files(tmp_path, [encode(picture("RGB", 60, 80, i), "PNG") for i in range(40)])
     mixed = [path for pair in zip(small, [*photos, *photos], strict=False) for path in pair]
@@ -157,7 +158,7 @@ assert memory()["limit"] > 400 * MIB
     run_script(script, *photos)
 
 
-@pytest.mark.parametrize("batches", [3, 4, 6])
+@pytest.mark.parametrize("batches", [3, full(4), full(6)])
 def test_an_idle_iterator_does_not_starve_another(photos, batches):
     # Budgets of a few batches: what one loader keeps in spare must not keep the other waiting.
     script = f"""{PREPARE}

@@ -2,21 +2,22 @@
 
 import pytest
 
+from python.tests.cells import full, some_full
 from python.tests.hold_streams import PREPARE, run_script
 
 
 @pytest.mark.parametrize(
     "ending",
     [
-        "iterator = iter(loader); next(iterator)",
-        "iterator = iter(loader)",
-        "kept = [iter(loader) for _ in range(5)]; next(kept[3])",
+        full("iterator = iter(loader); next(iterator)"),
+        full("iterator = iter(loader)"),
+        full("kept = [iter(loader) for _ in range(5)]; next(kept[3])"),
         "iterator = iter(loader); loader.me = [loader, iterator]; next(iterator)",
-        "iterator = iter(loader); next(iterator); sys.exit()",
+        full("iterator = iter(loader); next(iterator); sys.exit()"),
         "iterator = iter(loader); next(iterator); threading.Thread(target=list, args=(iterator,)"
         ", daemon=True).start()",
-        "import atexit; iterator = iter(loader); atexit.register(next, iterator)",
-        "loader = source.batch(2, policy='hill_climb'); it = iter(loader); next(it)",
+        full("import atexit; iterator = iter(loader); atexit.register(next, iterator)"),
+        full("loader = source.batch(2, policy='hill_climb'); it = iter(loader); next(it)"),
     ],
 )
 def test_exit_with_live_iterators_is_quiet(ending):
@@ -98,7 +99,10 @@ assert wait(child) == 0
     assert run_script(script) == ""
 
 
-@pytest.mark.parametrize("ending", ["", "sys.exit(0)", "iterator = iter(loader); next(iterator)"])
+LAST = "iterator = iter(loader); next(iterator)"
+
+
+@pytest.mark.parametrize("ending", some_full(["", "sys.exit(0)", LAST], LAST))
 def test_a_child_that_ends_as_an_interpreter_is_quiet_too(ending):
     script = f"""{PREPARE}
 iterator = iter(loader)

@@ -15,10 +15,12 @@ from torch.utils import data
 
 import drapps
 import drapps.torch
+from python.tests.cells import some_full
 from python.tests.item_datasets import Counted, Killed, Several, Sized, note, noted
 
 LOADERS = [data.DataLoader, drapps.torch.DataLoader]
-METHODS = ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)]
+# A script that is run for the keys has an item of a process that was not forked.
+METHODS = some_full(["fork", "forkserver", "spawn"], "fork")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -60,7 +62,7 @@ def test_each_item_is_made_once_and_is_what_it_is_without(notes, tmp_path, loade
     assert 0 < stats["bytes"] <= stats["budget"]
 
 
-@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("loader", some_full(LOADERS, drapps.torch.DataLoader))
 def test_what_has_no_room_is_made_each_time(notes, tmp_path, loader):
     dataset = drapps.cached(Sized(notes, 200), budget=100_000)
     plain = Sized(tmp_path / "other", 200)

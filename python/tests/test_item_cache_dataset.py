@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import mmap
+import multiprocessing
 import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -100,16 +99,17 @@ def test_copies_have_the_same_items(notes):
     assert noted(notes) == [1]
 
 
-def test_a_process_that_cannot_attach_says_why(notes):
-    script = (
-        "import drapps, pickle, sys; sys.path.insert(0, '.')\n"
-        "from python.tests.item_datasets import Counted\n"
-        f"data = drapps.cached(Counted({str(notes)!r}), budget=1 << 20)\n"
-        "sys.stdout.buffer.write(pickle.dumps(data))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
+def test_a_process_that_cannot_attach_says_why(notes, tmp_path):
+    def write():
+        pickled = pickle.dumps(drapps.cached(Counted(notes), budget=1 << 20))
+        (tmp_path / "dataset").write_bytes(pickled)
+
+    child = multiprocessing.get_context("fork").Process(target=write)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
     with pytest.raises(PipelineError, match=r"cannot be attached to .*must be running"):
-        pickle.loads(done.stdout)
+        pickle.loads((tmp_path / "dataset").read_bytes())
 
 
 def test_a_process_with_other_code_makes_its_samples_itself(notes, monkeypatch, caplog):

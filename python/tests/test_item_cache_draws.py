@@ -17,6 +17,7 @@ from torch.utils import data
 import drapps
 import drapps.torch
 from drapps.item_cache.draws import Draws
+from python.tests.cells import some_full
 from python.tests.item_datasets import Counted, Thrice, noted
 
 ours = np.random.default_rng(1)
@@ -216,8 +217,12 @@ def pass_over(dataset, loader, **options):
     return [[torch.as_tensor(part).clone() for part in batch[:2]] for batch in batches]
 
 
-@pytest.mark.parametrize("loader", [data.DataLoader, drapps.torch.DataLoader])
-@pytest.mark.parametrize("options", [{}, {"num_workers": 2, "multiprocessing_context": "fork"}])
+LOADERS = [data.DataLoader, drapps.torch.DataLoader]
+FORKS = {"num_workers": 2, "multiprocessing_context": "fork"}
+CASES = [(loader, options) for options in ({}, FORKS) for loader in LOADERS]
+
+
+@pytest.mark.parametrize(("loader", "options"), some_full(CASES, *CASES[:2], CASES[3]))
 def test_streams_are_the_same_with_and_without(tmp_path, loader, options):
     with_cache = Thrice(drapps.cached(Counted(tmp_path / "a"), budget=1 << 22))
     without = Thrice(Counted(tmp_path / "b"))
@@ -229,8 +234,10 @@ def test_streams_are_the_same_with_and_without(tmp_path, loader, options):
     assert len(noted(tmp_path / "b")) == 120
 
 
-@pytest.mark.parametrize("loader", [data.DataLoader, drapps.torch.DataLoader])
-@pytest.mark.parametrize("workers", [0, 2])
+CASES = [(loader, workers) for workers in (0, 2) for loader in LOADERS]
+
+
+@pytest.mark.parametrize(("loader", "workers"), some_full(CASES, *CASES[:3]))
 def test_a_dataset_that_draws_gives_what_it_gives_without(tmp_path, loader, workers):
     dataset = Thrice(Counted(tmp_path / "notes"))
     cached = drapps.cached(dataset, budget=1 << 22)

@@ -16,6 +16,7 @@ import torch
 import drapps
 from drapps.item_cache import findings, kinds, walk
 from drapps.item_cache.draws import Draws
+from python.tests.cells import some_full
 from python.tests.item_holders import Line, Plain, Private, annotations, objects
 
 
@@ -89,7 +90,12 @@ def looped():
     return loop
 
 
-@pytest.mark.parametrize("make", KEPT.values(), ids=KEPT)
+# As "pairs" and "paths, seeded", and larger.
+LARGE = ("pairs, seeded", "lists of lists")
+QUICK = [make for name, make in KEPT.items() if name not in LARGE]
+
+
+@pytest.mark.parametrize("make", some_full(KEPT.values(), *QUICK), ids=KEPT)
 def test_what_draws_nothing_is_kept_however_much_there_is(make, caplog):
     dataset = drapps.cached(make(), version=1, budget=1 << 22)
     for index in range(40):

@@ -11,6 +11,7 @@ from torch.utils import data
 
 import drapps
 import drapps.torch
+from python.tests.cells import full
 from python.tests.item_datasets import Counted, note, noted
 
 LOADERS = [data.DataLoader, drapps.torch.DataLoader]
@@ -67,8 +68,17 @@ def passes(dataset, loader, count=3, **options):
     return [batch for _ in range(count) for batch in batches]
 
 
-@pytest.mark.parametrize("loader", LOADERS)
-@pytest.mark.parametrize("options", [{}, {"num_workers": 2, "multiprocessing_context": "fork"}])
+FORKS = {"num_workers": 2, "multiprocessing_context": "fork"}
+
+
+@pytest.mark.parametrize(
+    ("loader", "options"),
+    [
+        *((loader, {}) for loader in LOADERS),
+        full((data.DataLoader, FORKS)),
+        (drapps.torch.DataLoader, FORKS),
+    ],
+)
 def test_a_batch_that_is_padded_to_its_longest_sample_is_what_it_is_without(
     loader, options, caplog
 ):

@@ -103,7 +103,8 @@ for fold in range(3):
 """)
 
 
-@pytest.mark.parametrize("loader", [pytest.param("stock", marks=pytest.mark.full), "drapps"])
+@pytest.mark.full
+@pytest.mark.parametrize("loader", ["stock", "drapps"])
 def test_two_workers_start_where_address_space_is_limited_to_4_gb(loader, run):
     run(
         """

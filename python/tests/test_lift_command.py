@@ -8,11 +8,10 @@ import sys
 import pytest
 
 from drapps.cli import main
-from python.tests.ranks import run_forked
+from python.tests.cells import full, some_full
+from python.tests.ranks import TORCH, run_forked
 
 pytest.importorskip("torchvision")
-
-MODULES = ["torch.multiprocessing.spawn", "torchvision.transforms"]  # what the scripts import
 
 SCRIPT = """
 import atexit, sys
@@ -59,7 +58,7 @@ def lift(tmp_path, photos):
         (tmp_path / "train.py").write_text(script)
         words = ["-m", "drapps.cli", "lift", *options, named, photos, out]
         if forked:
-            done = run_forked(words, tmp_path, MODULES)
+            done = run_forked(words, tmp_path, TORCH)
             return done, sorted(path.name for path in out.iterdir())
         done = subprocess.run(
             [sys.executable, *words],
@@ -76,14 +75,14 @@ def lift(tmp_path, photos):
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ((), "train.py"),
-        pytest.param(("-m",), "train", marks=pytest.mark.full),  # FORK has it below
-    ],
+    ("options", "named", "forked"),
+    # FORK has -m below, and the test of an interrupted script an interpreter of its own.
+    [((), "train.py", True), full(((), "train.py", False)), full((("-m",), "train", False))],
 )
-def test_each_loader_is_told_of_and_nothing_behind_the_first_iter_runs(lift, options, named):
-    done, written = lift(SCRIPT, "--json", *options, named=named, forked=False)
+def test_each_loader_is_told_of_and_nothing_behind_the_first_iter_runs(
+    lift, options, named, forked
+):
+    done, written = lift(SCRIPT, "--json", *options, named=named, forked=forked)
     assert (done.returncode, written) == (0, [])
     assert "hello from the script" in done.stderr
     answer = json.loads(done.stdout)
@@ -129,8 +128,13 @@ def test_without_a_loader_there_is_nothing_to_tell(lift, script, why):
     assert why in done.stderr
 
 
-def test_processes_of_the_script_do_not_begin_to_train(lift):
-    body = SCRIPT.replace("try:", "torch.multiprocessing.spawn(print)\ntry:")
+FORKED = 'start_processes(print, start_method="fork")'
+
+
+# Processes that are spawned import all that the script does: a test below has them.
+@pytest.mark.parametrize("call", some_full([FORKED, "spawn(print)"], FORKED))
+def test_processes_of_the_script_do_not_begin_to_train(lift, call):
+    body = SCRIPT.replace("try:", f"torch.multiprocessing.{call}\ntry:")
     done, written = lift(body, "--json")
     assert (done.returncode, written) == (0, [])
     answer = json.loads(done.stdout)
@@ -172,7 +176,7 @@ FORK = 'torch.multiprocessing.start_processes(train, ([2, 3],), 2, True, False, 
 
 @pytest.mark.parametrize(
     ("start", "options"),
-    [(SPAWN, ()), (FORK, ("-m",)), pytest.param(SPAWN, ("-m",), marks=pytest.mark.full)],
+    [(SPAWN, ()), (FORK, ("-m",)), full((SPAWN, ("-m",)))],
 )
 def test_the_loaders_of_processes_that_a_script_starts_are_told_of(lift, start, options):
     named = "train" if options else "train.py"
@@ -196,15 +200,18 @@ def test_a_process_that_a_script_forks_is_seen_too(lift):
     assert loader["batch_size"] == 4
 
 
+FAILED = "of which 2 of 2 failed before an iter(); what they said stands on stderr"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("start", "why"),
     [
-        pytest.param("([],)", "to their first iter() or to their end", marks=pytest.mark.full),
-        ("(5,)", "of which 2 of 2 failed before an iter(); what they said stands on stderr"),
+        full((SPAWN.replace("[2, 3]", "[]"), "to their first iter() or to their end")),
+        full((SPAWN.replace("[2, 3]", "5"), FAILED)),
+        (FORK.replace("[2, 3]", "5"), FAILED),
     ],
 )
-def test_processes_without_a_loader_are_said_to_have_none(lift, arguments, why):
-    start = f"torch.multiprocessing.spawn(train, {arguments}, nprocs=2)"
+def test_processes_without_a_loader_are_said_to_have_none(lift, start, why):
     done, written = lift(RANKS.format(start=start))
     assert (done.returncode, done.stdout, written) == (1, "", [])
     last = done.stderr.splitlines()[-1]

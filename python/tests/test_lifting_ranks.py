@@ -1,5 +1,6 @@
 """Every rank of a job lifts alike, whatever the sizes are."""
 
+import itertools
 import json
 
 import pytest
@@ -9,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.utils import data  # noqa: E402
 
 import drapps.torch  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 
 
 def loader(dataset, world, rank, batch, drop_last=False):
@@ -16,8 +18,10 @@ def loader(dataset, world, rank, batch, drop_last=False):
     return drapps.torch.DataLoader(dataset, batch, sampler=sampler, drop_last=drop_last, seed=1)
 
 
-@pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("world", [2, 3, 8])
+@pytest.mark.parametrize(
+    ("world", "drop_last"),
+    some_full([*itertools.product([2, 3, 8], [False, True])], (2, True), (3, False)),
+)
 def test_all_ranks_of_a_job_are_lifted_and_deal_as_stock_does(world, drop_last):
     for size in (1, 2, 3, 5, 7, 13, 17, 25):
         dataset = data.TensorDataset(torch.arange(size))

@@ -161,6 +161,7 @@ def test_a_torch_that_resizes_otherwise_is_noticed(v2, monkeypatch):
     reject(chain, "an arithmetic that has no native form on this machine")
 
 
+@pytest.mark.full  # a torch that resizes otherwise is noticed above
 @needs_avx2
 def test_without_avx2_torchvision_resizes_floats_by_bilinear_and_bytes_by_bicubic():
     script = (

@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 from torch.utils import data  # noqa: E402
 
 import drapps.torch  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 
 
 @pytest.fixture
@@ -193,10 +194,11 @@ SWITCHES = [
     (Image, "MAX_IMAGE_PIXELS", 1 << 40),
     (PngImagePlugin, "MAX_TEXT_CHUNK", 100 << 20),
 ]
+CASES = [(*switch, workers) for switch in SWITCHES for workers in (0, 2)]
+QUICK = [case for case in CASES if case[3] == 0 or case[2] == 100]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize(("module", "name", "value"), SWITCHES)
+@pytest.mark.parametrize(("module", "name", "value", "workers"), some_full(CASES, *QUICK))
 def test_switches_of_pillow_count_when_a_pass_begins(
     photographs, monkeypatch, module, name, value, workers
 ):

@@ -7,6 +7,7 @@ from torch.utils import data
 import drapps.torch
 from drapps.torch.requests import Requests
 from drapps.worker.autoscaler import MigrationAutoscaler
+from python.tests.cells import full
 from python.tests.migrating_datasets import (
     Generated,
     Mapped,
@@ -22,13 +23,9 @@ from python.tests.migrating_datasets import (
 
 @pytest.mark.parametrize(
     "method",
-    [
-        "fork",
-        pytest.param("spawn", marks=pytest.mark.full),
-        pytest.param("forkserver", marks=pytest.mark.full),
-    ],
+    ["fork", full("spawn"), full("forkserver")],
 )
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, full(2)])
 def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
     stock = passes(data.DataLoader(Stateful(), **options))
@@ -42,9 +39,7 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     assert any("by the state_dict of its stream" in why for why in went)
 
 
-@pytest.mark.parametrize(
-    "after", [1, 11, *(pytest.param(after, marks=pytest.mark.full) for after in (0, 4))]
-)
+@pytest.mark.parametrize("after", [1, *map(full, (0, 4, 11))])
 def test_a_worker_that_migrates_twice_in_a_row_goes_on_where_it_was(after):
     options = {"batch_size": 1, "num_workers": 5, "prefetch_factor": 1}
     stock = passes(data.DataLoader(Placed(), **options))
@@ -52,7 +47,7 @@ def test_a_worker_that_migrates_twice_in_a_row_goes_on_where_it_was(after):
     same(passes(loader, migrated_to=1, after=after, pauses=True), stock)
 
 
-@pytest.mark.parametrize("batch_size", [1, 50])
+@pytest.mark.parametrize("batch_size", [full(1), 50])
 def test_a_worker_that_migrated_and_was_not_asked_begins_the_next_pass_as_any_other(batch_size):
     options = {"num_workers": 3, "persistent_workers": True, "prefetch_factor": 1}
     stock = passes(data.DataLoader(Placed(), batch_size, **options), 3)
@@ -61,7 +56,7 @@ def test_a_worker_that_migrated_and_was_not_asked_begins_the_next_pass_as_any_ot
     same(passes(loader, 3, migrated_to=1, after=after, pauses=True), stock)
 
 
-@pytest.mark.parametrize("dataset", [Stateful, Generated, Placed])
+@pytest.mark.parametrize("dataset", [full(Stateful), full(Generated), Placed])
 def test_a_stream_that_has_not_begun_begins_elsewhere(dataset, monkeypatch):
     options = {"batch_size": 4, "num_workers": 3, "prefetch_factor": 1, "persistent_workers": True}
     stock = passes(data.DataLoader(dataset(), **options), 3)
@@ -105,7 +100,7 @@ def test_a_stream_without_a_state_stays_until_it_has_ended():
     assert any("after the end of its stream" in why for why in whys)
 
 
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("persistent", [full(False), True])
 def test_the_stock_order_is_kept(persistent):
     options = {"batch_size": 4, "num_workers": 3, "shuffle": True}
     options["persistent_workers"] = persistent
@@ -115,6 +110,7 @@ def test_the_stock_order_is_kept(persistent):
     assert len([each for each in log(loader) if "went on" in each["why"]]) >= 2
 
 
+@pytest.mark.full
 def test_a_pass_that_is_left_does_not_show_who_migrated():
     def left(loader, migrates):
         torch.manual_seed(3)
@@ -136,6 +132,7 @@ def test_a_pass_that_is_left_does_not_show_who_migrated():
     assert settled(one._iterator, 1)
 
 
+@pytest.mark.full
 def test_batches_out_of_order_are_all_there():
     options = {"batch_size": 3, "num_workers": 4, "in_order": False}
     stock = passes(data.DataLoader(Stateful(), **options), 1)

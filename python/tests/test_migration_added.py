@@ -9,6 +9,7 @@ import torch
 from torch.utils import data
 
 import drapps.torch
+from python.tests.cells import full, some_full
 from python.tests.migrating_datasets import (
     DEADLINE,
     Generated,
@@ -21,14 +22,12 @@ from python.tests.migrating_datasets import (
     settled,
 )
 
-QUICK = {((1, 4), True, "fork"), ((2, 3), False, "fork")}
-ADDED = [
-    pytest.param(*cell, marks=() if cell in QUICK else pytest.mark.full)
-    for cell in itertools.product([(1, 2), (1, 4), (2, 3)], (False, True), ("fork", "forkserver"))
-]
+ADDED = itertools.product([(1, 2), (1, 4), (2, 3)], (False, True), ("fork", "forkserver"))
 
 
-@pytest.mark.parametrize(("processes", "pauses", "method"), ADDED)
+@pytest.mark.parametrize(
+    ("processes", "pauses", "method"), some_full(ADDED, ((1, 4), True, "fork"))
+)
 def test_processes_that_are_added_again_take_streams_over(processes, pauses, method):
     fewer, more = processes
     options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
@@ -41,7 +40,7 @@ def test_processes_that_are_added_again_take_streams_over(processes, pauses, met
     assert min(counts) == fewer or not pauses
 
 
-@pytest.mark.parametrize("pauses", [False, True])
+@pytest.mark.parametrize("pauses", [False, full(True)])
 def test_processes_that_are_added_again_keep_the_stock_order(pauses):
     options = {"batch_size": 2, "num_workers": 3, "shuffle": True, "persistent_workers": True}
     stock = passes(data.DataLoader(Mapped(), **options))
@@ -50,6 +49,7 @@ def test_processes_that_are_added_again_keep_the_stock_order(pauses):
     assert settled(loader._iterator, 3)
 
 
+@pytest.mark.full
 def test_streams_that_cannot_go_leave_no_process_without_work():
     options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
     stock = passes(data.DataLoader(Generated(), **options), 2)
@@ -119,6 +119,7 @@ def test_streams_that_share_a_process_get_their_own_again_where_that_helps():
     assert any("the consumer waits" in each["why"] for each in log(loader))
 
 
+@pytest.mark.full
 def test_streams_share_a_process_where_more_cores_are_in_use_than_the_budget_has():
     loader = drapps.torch.DataLoader(Busy(), 4, num_workers=3, cpu_budget=0.1)  # whatever else runs
     end = time.monotonic() + DEADLINE

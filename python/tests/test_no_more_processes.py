@@ -18,6 +18,7 @@ import drapps
 import drapps.torch
 from drapps.torch.transfer import TransferThread
 from drapps.worker.launch import Launch
+from python.tests.cells import full
 
 EXPECTED = [list(range(first, first + 4)) for first in range(0, 64, 4)]
 
@@ -36,7 +37,7 @@ class ThreadSafe(Numbers):
 
 class Slow(Numbers):
     def __getitem__(self, index):
-        time.sleep(0.03)
+        time.sleep(0.01)
         return super().__getitem__(index)
 
 
@@ -80,9 +81,9 @@ def batches(loader):
     ("dataset", "what"),
     [
         (Numbers(), (os, "fork", 0, NO_FORK)),
-        (Numbers(), (os, "memfd_create", 0, NO_FILE)),
-        (Numbers(), (os, "pipe", 0, NO_FILE)),
-        (Numbers(), (os, "pidfd_open", 0, NO_FILE)),
+        full((Numbers(), (os, "memfd_create", 0, NO_FILE))),
+        full((Numbers(), (os, "pipe", 0, NO_FILE))),
+        full((Numbers(), (os, "pidfd_open", 0, NO_FILE))),
         (ThreadSafe(), (os, "eventfd", 0, NO_FILE)),
         (ThreadSafe(), (threading, "_start_new_thread", 0, NO_THREAD)),
         (Stream(), (os, "fork", 2, NO_FORK)),
@@ -151,7 +152,7 @@ def limit_after_fork(monkeypatch):
 
 
 @pytest.mark.parametrize("dataset", [Numbers(), ThreadSafe()])
-@pytest.mark.parametrize("workers", [(0,), (1, 2), (3,)])
+@pytest.mark.parametrize("workers", [full(((0,),)), (1, 2), full(((3,),))])
 def test_those_that_have_begun_make_what_is_asked_of_one_that_cannot(
     dataset, workers, limit_after_fork
 ):

@@ -191,8 +191,8 @@ def test_a_trace_has_what_the_device_did_and_replays(files: Path, tmp_path: Path
     path = tmp_path / "placed.trace"
     feed = loader(files, placement="gpu", policy="rule")
     with feed.record(path):
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
+        end = time.monotonic() + 120
+        while feed.explain().decisions.totals["decisions"] < 5 and time.monotonic() < end:
             epochs(feed, 1)
     seen = [each for each in trace.open(path) if isinstance(each, trace.Decision)]
     last = seen[-1].observation

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from drapps import trace
+from drapps.cli import main
 from drapps.errors import PipelineError
 from drapps.scenario import Drapps, Stock, load, play, runner, shipped
 from drapps.scenario.conditions import Conditions, PythonCost
 from drapps.scenario.reading import parse
+from python.tests.cells import some_full
 from python.tests.commands import ENVIRONMENT, answer, run
 
 pytest.importorskip("torch")
@@ -49,15 +51,21 @@ def plain(scenario):
     return [checksum(batch) for batch, _ in zip(batches, range(BATCHES), strict=False)]
 
 
-ALWAYS = ("python", "quick")
-NAMES = [pytest.param(n, marks=() if n in ALWAYS else pytest.mark.full) for n in shipped()]
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A scenario that was played, with a record of it and the file of that."""
+    path = tmp_path_factory.mktemp("record") / "run.trace"
+    return play("quick", trace=path, checksums=BATCHES), path
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_stream_of_a_scenario_is_that_of_a_plain_run(name):
+@pytest.mark.parametrize("name", some_full(shipped(), "quick"))
+def test_the_stream_of_a_scenario_is_that_of_a_plain_run(name, recorded):
     scenario = load(name)
-    seconds = 3.0 if "sleeping" in name else 1.5
-    outcome = play(scenario, seconds=seconds, checksums=BATCHES)
+    if name == "quick":
+        outcome, seconds = recorded[0], scenario.seconds
+    else:
+        seconds = 3.0 if "sleeping" in name else 1.5
+        outcome = play(scenario, seconds=seconds, checksums=BATCHES)
     if outcome.skipped:
         pytest.skip(outcome.skipped)
     sums = plain(scenario.lasting(seconds))
@@ -95,9 +103,9 @@ def test_a_segment_alone_is_played_for_as_long_as_asked_for():
     assert outcome.segments[0].key == scenario.key(1)
 
 
-def test_a_run_is_recorded_and_its_decisions_come_out_again(tmp_path):
-    outcome = play("quick", trace=tmp_path / "run.trace")
-    assert outcome.trace == str(tmp_path / "run.trace")
+def test_a_run_is_recorded_and_its_decisions_come_out_again(recorded):
+    outcome, path = recorded
+    assert outcome.trace == str(path)
     assert outcome.decisions
     again = trace.replay(outcome.trace)
     assert again.decisions == again.equal > 0
@@ -120,16 +128,24 @@ def test_an_event_at_a_sample_comes_when_that_is_taken():
     assert len(never.segments) == 1
 
 
-def test_validation_runs_beside_the_training_while_it_is_asked_for():
-    scenario = small(
-        "consumer: {step: 0.005}\n"
-        "events: [{at: 0.4, validation: true}, {at: 1.2, validation: false}]",
-        seconds=1.6,
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder in which the command has played a file, with its status and answer."""
+    folder = tmp_path_factory.mktemp("written")
+    events = "[{at: 0.8, validation: true}, {at: 2.4, validation: false}]"
+    (folder / "small.yaml").write_text(
+        f"name: small\nabout: For tests.\n{SMALL}}}\nseconds: 3.2\n"
+        f"consumer: {{step: 0.005}}\nevents: {events}\n"
     )
-    before, beside, _ = play(scenario).segments
-    assert before.validation_rate == 0
-    assert beside.validation_rate > 0
-    assert beside.rate > 0
+    words = ("play", str(folder / "small.yaml"), "--seconds", "1.6", "--out", str(folder / "out"))
+    return folder, *answer(*words)
+
+
+def test_validation_runs_beside_the_training_while_it_is_asked_for(written):
+    before, beside, _ = written[2]["segments"]
+    assert before["validation_rate"] == 0
+    assert beside["validation_rate"] > 0
+    assert beside["rate"] > 0
 
 
 def test_a_python_sample_costs_what_its_time_says():
@@ -151,8 +167,8 @@ def test_a_python_sample_costs_what_its_time_says():
 
 
 def test_what_the_player_cannot_play_is_an_error_that_says_why(photos, tmp_path):
-    with pytest.raises(PipelineError, match="quick: settings: there is no knob depth here"):
-        play("quick", Drapps(settings={"depth": 3}))
+    with pytest.raises(PipelineError, match="python: settings: there is no knob depth here"):
+        play("python", Drapps(settings={"depth": 3}))
     with pytest.raises(PipelineError, match="needs pictures of its own"):
         play("samples-grow", photos=photos)
     with pytest.raises(PipelineError, match="holds no folders with pictures"):
@@ -161,6 +177,10 @@ def test_what_the_player_cannot_play_is_an_error_that_says_why(photos, tmp_path)
         play("arrays", photos=photos)
     with pytest.raises(PipelineError, match="decides nothing that a trace could hold"):
         play("quick", Stock(), trace=tmp_path / "a")
+
+
+@pytest.mark.full
+def test_pictures_that_cannot_be_decoded_end_the_player(tmp_path):
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "a.jpg").write_bytes(b"\xff\xd8 no picture")
     with pytest.raises(PipelineError, match=r"the player ended with status 1: .*a\.jpg"):
@@ -190,9 +210,9 @@ def test_pictures_are_never_overwritten(tmp_path, monkeypatch):
     assert not first.exists()
 
 
-def test_the_command_writes_result_page_and_trace_into_a_new_folder(tmp_path):
-    out = tmp_path / "out"
-    status, report = answer("play", "quick", "--seconds", "1", "--out", str(out))
+def test_the_command_writes_result_page_and_trace_into_a_new_folder(written):
+    folder, status, report = written
+    out = folder / "out"
     assert status == 0
     assert [each["number"] for each in report["segments"]] == [0, 1, 2]
     assert sorted(path.name for path in out.iterdir()) == ["page.html", "run.json", "run.trace"]
@@ -218,6 +238,8 @@ def test_the_command_lists_checks_and_refuses(tmp_path):
         ("quick", "--seconds", "0"),
         ("quick", "--segment", "x"),
     ):
-        assert run("play", *words).returncode == 2
+        with pytest.raises(SystemExit) as caught:
+            main(["play", *words])
+        assert caught.value.code == 2
     for words in (("quick", "--segment", "3"), ("quick", "--policy", "luck")):
-        assert run("play", *words).returncode == 1
+        assert main(["play", *words]) == 1

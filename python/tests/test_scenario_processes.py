@@ -14,6 +14,7 @@ from drapps.scenario import cgroup, play, player_process, runner
 from drapps.scenario.burners import Burners
 from drapps.scenario.cgroup import Cgroup, CgroupError
 from drapps.scenario.reading import parse
+from python.tests.cells import some_full
 from python.tests.commands import ENVIRONMENT, command
 
 pytest.importorskip("torch")
@@ -58,14 +59,21 @@ def wait_until(condition):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("loader", [("drapps",), ("stock", "--workers", "2")], ids=lambda v: v[0])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
-def test_burners_and_player_end_with_the_runner(number, loader, tmp_path):
+LOADERS = {"drapps": ["drapps"], "stock": ["stock", "--workers", "2"]}
+ENDS = {"kill -9": signal.SIGKILL, "Ctrl-C": signal.SIGINT}
+BOTH = [(end, loader) for end in ENDS for loader in LOADERS]
+
+
+@pytest.mark.parametrize(
+    ("end", "loader"), some_full(BOTH, ("kill -9", "stock"), ("Ctrl-C", "drapps"))
+)
+def test_burners_and_player_end_with_the_runner(end, loader, tmp_path):
+    number = ENDS[end]
     (tmp_path / "long.yaml").write_text(LONG)
-    words = command("play", str(tmp_path / "long.yaml"), "--loader", *loader)
+    words = command("play", str(tmp_path / "long.yaml"), "--loader", *LOADERS[loader])
     player = subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     try:
-        expected = 2 + 1 + (2 if loader[0] == "stock" else 0)
+        expected = 2 + 1 + (2 if loader == "stock" else 0)
         wait_until(lambda: len(below(player.pid)) >= expected)
         started = below(player.pid)
         burners = [pid for pid in started if b"burner.py" in commands_of(pid)]
@@ -143,6 +151,15 @@ def test_a_player_that_is_killed_is_given_up_though_others_hold_its_output(playe
         player._words.seek(0)
         left = int(player._words.read())
     wait_until(lambda: not fields_of(left))
+
+
+def test_a_player_that_ends_says_why(player_that_runs):
+    player_that_runs("echo no good reason >&2; exit 1")
+    with (
+        player_process.Player("short") as player,
+        pytest.raises(PipelineError, match=r"the player ended with status 1: .*no good reason"),
+    ):
+        player.expect("ready", LIMIT)
 
 
 def test_a_player_that_does_not_come_down_to_its_memory_is_given_up(player_that_runs, monkeypatch):

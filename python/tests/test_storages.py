@@ -2,6 +2,8 @@
 
 import pytest
 
+from python.tests.cells import some_full
+
 torch = pytest.importorskip("torch")
 
 import drapps.torch  # noqa: E402
@@ -37,8 +39,11 @@ def test_a_storage_arrives_as_it_was_and_may_be_written_to(numbers):
         values.add_(1)
 
 
-@pytest.mark.parametrize("numbers", [6, 6000])
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)])
+ORDERS = [(0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)]
+BOTH = [(order, numbers) for order in ORDERS for numbers in (6, 6000)]
+
+
+@pytest.mark.parametrize(("order", "numbers"), some_full(BOTH, ((0, 1, 2), 6), ((2, 1, 0), 6000)))
 def test_tensors_that_lie_in_a_storage_lie_in_it_afterwards(numbers, order):
     def make(index):
         whole = torch.arange(numbers, dtype=torch.float32) + index

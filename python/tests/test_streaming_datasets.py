@@ -8,6 +8,7 @@ import torch
 from torch.utils import data
 
 from drapps.torch import DataLoader
+from python.tests.cells import full
 
 SAMPLES = 50
 
@@ -59,7 +60,7 @@ def passes(kind, dataset, workers):
     return [rows(loader) for _ in range(2)]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [full(0), 2])
 def test_they_give_what_they_give_under_torchs_loader(library, workers):
     make, _ = library
     epochs = passes(DataLoader, make(), workers)
@@ -78,7 +79,7 @@ def test_with_workers_mosaics_gives_what_it_gives_under_its_own(mosaic):
     assert passes(DataLoader, make(), 2) == passes(own, make(), 2)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, full(2)])
 def test_a_pass_goes_on_where_it_was_and_says_that_they_told_no_state(library, workers, caplog):
     make, _ = library
     loader = DataLoader(make(), batch_size=4, num_workers=workers)

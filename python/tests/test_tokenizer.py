@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import drapps
+from python.tests.cells import some_full
 
 tokenizers = pytest.importorskip("tokenizers")
 tiktoken = pytest.importorskip("tiktoken")
@@ -141,9 +142,9 @@ def gpt2():
     return trained("gpt2")
 
 
-@pytest.mark.parametrize("name", PATTERNS)
-def test_ids_are_those_of_tokenizers(name):
-    stock = trained(name, ignore_merges=name == "llama3")
+@pytest.mark.parametrize("name", some_full(PATTERNS, "gpt2", "llama3", "o200k"))
+def test_ids_are_those_of_tokenizers(gpt2, name):
+    stock = gpt2 if name == "gpt2" else trained(name, ignore_merges=name == "llama3")
     ours = drapps.tokenizer(stock)
     assert (ours.native, ours.reason) == (True, "")
     assert ours.vocab_size == stock.get_vocab_size()

@@ -11,6 +11,7 @@ from torch.utils import data  # noqa: E402
 import drapps.torch  # noqa: E402
 from drapps import _core  # noqa: E402
 from drapps.torch.lifting import chain_of  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 from python.tests.test_stream_format import Draws  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -86,13 +87,24 @@ def assert_equal(photos, torchvision, chain):
         assert torch.equal(labels, expected_labels)
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    "name",
+    # The others are seen under the second one.
+    some_full(CHAINS, "imagenet", "bytes", "gray", "padded", "padded crop", "jitter", "converted"),
+)
 def test_the_first_api(photos, torchvision, v1, name):
     assert_equal(photos, torchvision, v1.Compose(CHAINS[name](v1)))
 
 
 @pytest.mark.filterwarnings("ignore:The transform `ToTensor:UserWarning")
-@pytest.mark.parametrize("name", [name for name in CHAINS if name != "converted"])
+@pytest.mark.parametrize(
+    "name",
+    some_full(
+        [name for name in CHAINS if name != "converted"],
+        *("bicubic", "upscale", "gray thrice", "flips", "gray always", "whole crop"),
+        *("always or never", "jitter"),
+    ),
+)
 def test_the_second_api_on_pictures(photos, torchvision, v2, name):
     assert_equal(photos, torchvision, v2.Compose(CHAINS[name](v2)))
 
@@ -174,8 +186,13 @@ def test_the_second_api_on_tensors(photos, torchvision, v2, name):
 
 
 @needs_avx2
-@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
-@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize(
+    ("antialias", "interpolation"),
+    some_full(
+        [(True, "bilinear"), (True, "bicubic"), (False, "bilinear"), (False, "bicubic")],
+        *((True, "bilinear"), (False, "bicubic")),
+    ),
+)
 def test_random_crops_of_tensors_are_torchvisions(v2, interpolation, antialias):
     """The rectangles that the native op drew, resized by the user's own function."""
     mode = v2.InterpolationMode(interpolation)
@@ -283,8 +300,17 @@ def test_timm_evaluation(photos, torchvision):
         assert_equal(photos, torchvision, create((3, 48, 67), crop_mode=mode, crop_pct=1.0))
 
 
-@pytest.mark.parametrize("padding_mode", ["constant", "edge", "reflect", "symmetric"])
-@pytest.mark.parametrize("size", [70, (251, 30), (30, 250), (253, 252)])
+@pytest.mark.parametrize(
+    ("size", "padding_mode"),
+    some_full(
+        [
+            (size, mode)
+            for size in (70, (251, 30), (30, 250), (253, 252))
+            for mode in ("constant", "edge", "reflect", "symmetric")
+        ],
+        *((70, "symmetric"), ((251, 30), "edge"), ((30, 250), "reflect"), ((253, 252), "constant")),
+    ),
+)
 def test_timm_center_crop_or_pad(photos, torchvision, v1, padding_mode, size):
     timm = pytest.importorskip("timm.data.transforms")
     crop = timm.CenterCropOrPad(size, fill=(4, 90, 200), padding_mode=padding_mode)

@@ -8,8 +8,9 @@ import torch
 from torch.utils import data
 
 from drapps.torch import DataLoader
+from python.tests.cells import cells
 
-WORKERS = pytest.mark.parametrize("workers", [0, 1])
+WORKERS = [0, 1]
 
 
 class Forbidding:
@@ -36,7 +37,9 @@ class WithoutGroup:
     generator = epoch = state_dict = set_epoch = rank
 
 
-KINDS = pytest.mark.parametrize("kind", [Forbidding, Endless, WithoutGroup])
+KINDS = pytest.mark.parametrize(
+    ("kind", "workers"), cells([Forbidding, Endless, WithoutGroup], WORKERS)
+)
 
 
 def sampler_of(kind):
@@ -50,7 +53,6 @@ def sampler_of(kind):
     return Backwards()
 
 
-@WORKERS
 @KINDS
 def test_a_sampler_that_minds_gives_its_order(kind, workers):
     loader = DataLoader(range(12), 4, sampler=sampler_of(kind), num_workers=workers)
@@ -62,7 +64,6 @@ def test_a_sampler_that_minds_gives_its_order(kind, workers):
     assert [batch.tolist() for batch in again] == [batch.tolist() for batch in iterator]
 
 
-@WORKERS
 @KINDS
 def test_a_stream_that_minds_gives_its_samples(kind, workers):
     class Numbers(kind, data.IterableDataset):
@@ -77,7 +78,6 @@ def test_a_stream_that_minds_gives_its_samples(kind, workers):
     loader.explain()
 
 
-@WORKERS
 @KINDS
 def test_a_dataset_that_minds_gives_its_samples_one_by_one(kind, workers):
     class Numbers(kind):
@@ -90,7 +90,7 @@ def test_a_dataset_that_minds_gives_its_samples_one_by_one(kind, workers):
     assert torch.stack(list(loader)).tolist() == [0, 1, 2, 3, 4]
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", WORKERS)
 def test_a_dataset_whose_length_is_not_known_needs_none(workers):
     class Numbers(data.Dataset):
         def __len__(self):
@@ -118,10 +118,9 @@ class Unsendable:
         return {"lock": threading.Lock()}
 
 
-STATES = pytest.mark.parametrize("kind", [Raising, Asking, Unsendable])
+STATES = pytest.mark.parametrize(("kind", "workers"), cells([Raising, Asking, Unsendable], WORKERS))
 
 
-@WORKERS
 @STATES
 def test_a_stream_without_a_state_after_all_is_run_again(kind, workers, caplog):
     class Numbers(kind, data.IterableDataset):
@@ -143,7 +142,6 @@ def test_a_stream_without_a_state_after_all_is_run_again(kind, workers, caplog):
     assert [b.tolist() for b in again] == [b.tolist() for b in iterator] == [[4, 5], [6, 7], [8, 9]]
 
 
-@WORKERS
 @STATES
 def test_a_sampler_without_a_state_after_all_is_run_again(kind, workers, caplog):
     class Drawing(kind):

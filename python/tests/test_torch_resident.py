@@ -14,6 +14,7 @@ import drapps  # noqa: E402
 import drapps.torch  # noqa: E402
 from drapps import _core  # noqa: E402
 from drapps.torch import resident  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 from python.tests.resident_data import CHAIN, COLOURS, cifar, same  # noqa: E402
 
 if not hasattr(_core, "_allow_host_device"):
@@ -46,7 +47,10 @@ def test_batches_are_those_of_the_cpu(workers):
     assert len(epochs[0]) == len(epochs[1])
 
 
-@pytest.mark.parametrize("first", [transforms.Grayscale(3), transforms.Resize(50)])
+GRAY, SMALLER = transforms.Grayscale(3), transforms.Resize(50)
+
+
+@pytest.mark.parametrize("first", some_full([GRAY, SMALLER], SMALLER))
 def test_a_later_resize_is_that_of_the_cpu(first):
     dataset = cifar(chain=[first, transforms.Resize(40), *CHAIN])
     on_device = loader(dataset, True)
@@ -115,7 +119,7 @@ def test_rows_of_tensors_and_of_a_subset():
     same(list(loader(dataset, True)), list(loader(dataset, False)))
 
 
-@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("first", some_full([True, False], True))
 def test_a_state_goes_on_on_the_other(first):
     dataset = cifar()
     expected = list(loader(dataset, False))

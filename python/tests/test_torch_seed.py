@@ -52,14 +52,19 @@ def passes(dataset, number=0, **options):
     return [torch.cat(list(loader)).tolist() for _ in range(2)]
 
 
-@pytest.mark.parametrize("dataset", [Drawn(), Drawn(keeps=True), Stream()])
-@pytest.mark.parametrize(
-    ("workers", "options"), [(0, {}), (2, {}), (2, {"persistent_workers": True})]
-)
-def test_it_fixes_order_and_numbers(dataset, options, workers):
+DATASETS = [Drawn(), Drawn(keeps=True), Stream()]
+WORKERS = [
+    {"num_workers": 0},
+    {"num_workers": 2},
+    {"num_workers": 2, "persistent_workers": True},
+]
+
+
+@pytest.mark.parametrize(("dataset", "options"), cells(DATASETS, WORKERS))
+def test_it_fixes_order_and_numbers(dataset, options):
     options = {**options, **({} if isinstance(dataset, Stream) else {"shuffle": True})}
-    first, second = passes(dataset, 1, num_workers=workers, **options)
-    assert [first, second] == passes(dataset, 2, num_workers=workers, **options)
+    first, second = passes(dataset, 1, **options)
+    assert [first, second] == passes(dataset, 2, **options)
     assert first != second
 
 

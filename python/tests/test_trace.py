@@ -22,6 +22,7 @@ import drapps
 import drapps.torch
 from drapps import _core, trace
 from drapps.trace.summary import summarise
+from python.tests.cells import full
 from python.tests.commands import ENVIRONMENT, answer, run
 
 _core._register_test_policies()
@@ -66,9 +67,9 @@ def recorded(photos, tmp_path_factory):
     path = tmp_path_factory.mktemp("traces") / "run.trace"
     loader = native(photos, policy="random_raw")
     with loader.record(path):
-        run_for(loader, 2)
+        run_for(loader, 1.2)
         loader.policy = "hill_climb"
-        run_for(loader, 2)
+        run_for(loader, 1.2)
     return path
 
 
@@ -91,8 +92,10 @@ def moves_that_came_out_again(loader, seconds, path):
     return {name for decision in decisions(path) for name in decision.moves}
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(600, marks=pytest.mark.full)])
-@pytest.mark.parametrize("path_of_data", ["threads", "processes"])
+@pytest.mark.parametrize(
+    ("path_of_data", "seconds"),
+    [("threads", 2), full(("processes", 4)), full(("threads", 600)), full(("processes", 600))],
+)
 def test_a_run_with_every_knob_moving_comes_out_again(path_of_data, seconds, photos, tmp_path):
     threads = path_of_data == "threads"
     loader = native(photos) if threads else python(length=40_000)
@@ -199,31 +202,37 @@ def test_copies_of_a_loader_are_not_recorded(tmp_path):
 
 # The limit on the size of files belongs to a whole process.
 FULL = """
-    import json, os, resource, sys, warnings
+    import json, os, resource, sys, time, warnings
     sys.path.insert(0, {here!r})
     from python.tests.test_trace import native, python, run_for
     path, kind, photos = {path!r}, {kind!r}, {photos!r}
     loader = native(photos) if kind == "threads" else python()
     recording = loader.record(path)
-    run_for(loader, 2)
+    run_for(loader, 1.5)
     # The file is as large as one may be, and other files are not: batches are shared through some.
     most = 1 << 42
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     os.truncate(path, most)
+
+    def messages():
+        return [str(each.message) for each in caught if each.category is RuntimeWarning]
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run_for(loader, 5)
+        end = time.monotonic() + 60
+        while not messages() and time.monotonic() < end:
+            run_for(loader, 0.5)
+        run_for(loader, 1.5)  # what is decided later is no second warning
         loader.explain()
         batches = sum(1 for _ in loader)
         recording.stop()
-    messages = [str(each.message) for each in caught if each.category is RuntimeWarning]
     log = loader.explain().decisions.to_json()["entries"]
     noted = [each["why"] for each in log if "recording" in (each["why"] or "")]
-    print(json.dumps([messages, batches, noted]))
+    print(json.dumps([messages(), batches, noted]))
 """
 
 
-@pytest.mark.parametrize("kind", [pytest.param("threads", marks=pytest.mark.full), "processes"])
+@pytest.mark.parametrize("kind", ["threads", full("processes")])
 def test_a_full_disk_ends_the_recording_with_one_warning(kind, photos, tmp_path):
     path = tmp_path / "run.trace"
     code = textwrap.dedent(FULL).format(
@@ -251,12 +260,17 @@ def test_a_full_disk_ends_the_recording_with_one_warning(kind, photos, tmp_path)
 def test_a_process_that_is_killed_leaves_a_trace(photos, tmp_path):
     path = tmp_path / "run.trace"
     code = f"""
-import os, signal, sys
-sys.path.insert(0, {str(Path.cwd())!r})
-from python.tests.test_trace import native, run_for
-loader = native({str(photos)!r})
+import os, signal, time
+import drapps
+from drapps import _core
+_core._register_test_policies()
+pipeline = drapps.image_folder({str(photos)!r}).decode().random_resized_crop(32)
+loader = pipeline.shuffle(1).batch(4, policy="random_raw")
 loader.record({str(path)!r})
-run_for(loader, 3)
+end = time.monotonic() + 2.5
+while time.monotonic() < end:
+    for _ in loader:
+        pass
 os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", code], check=False, timeout=300, env=ENVIRONMENT)
@@ -347,7 +361,7 @@ def test_replay_command(recorded, tmp_path):
     loader = drapps.torch.DataLoader(Squares(), 8, num_workers=2)
     path = tmp_path / "trials.trace"
     with loader.record(path):
-        run_for(loader, 2)
+        run_for(loader, 1.2)
     status, report = answer("trace", "replay", path)
     assert status == 0 and report["equal"] == report["decisions"] > 0
 

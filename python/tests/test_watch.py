@@ -55,12 +55,12 @@ except KeyError as error:
 else:
     raise AssertionError
 
-loader = drapps.watch(numbers(120, 0.03))
+loader = drapps.watch(numbers(60, 0.03))
 for _ in loader:
     time.sleep(0.01)
 report = loader.watch_report()
 mine = report.ranks[0]
-assert mine.loader["class"] == "generator" and mine.steps == 119
+assert mine.loader["class"] == "generator" and mine.steps == 59
 assert abs(mine.stall - 0.75) < 0.075, mine
 assert 3 < report.ceiling < 5 and report.data_bound
 assert report.sentence in str(report) and report.to_json()["stall"] == report.stall

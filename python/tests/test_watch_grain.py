@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from python.tests.cells import some_full
 from python.tests.watch_scripts import environment, watched
 
 pytest.importorskip("grain", reason="Grain is not installed")
@@ -50,7 +51,7 @@ for epoch in range(int(sys.argv[2])):
 """
 
 
-@pytest.mark.parametrize("kind", ["loader", "iterated"])
+@pytest.mark.parametrize("kind", some_full(["loader", "iterated"], "iterated"))
 def test_each_pass_is_watched_and_its_batches_are_counted_once(kind, tmp_path):
     command = [sys.executable, "train.py", kind, "2"]
     done, report = watched(SCRIPT, tmp_path, command=command)

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from python.tests.cells import full
+
 pytest.importorskip("torch")
 
 SCRIPT = """
@@ -46,7 +48,8 @@ if __name__ == "__main__":
     dataset = Listed(int(sys.argv[1]))
     gc.collect()
     one_copy = pss([os.getpid()]) - before
-    options = {"num_workers": 8, "shuffle": True, "persistent_workers": True, "torch_order": True}
+    options = {"num_workers": int(sys.argv[2]), "shuffle": True}
+    options |= {"persistent_workers": True, "torch_order": True}
     loader = DataLoader(dataset, batch_size=1024, **options)
     totals = []
     for _ in range(4):
@@ -59,17 +62,22 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    "records", [180_000, pytest.param(2_200_000, marks=pytest.mark.full)], ids=["cut", "1 GiB"]
+    ("records", "workers"),
+    [(120_000, 4), full((180_000, 8)), full((2_200_000, 8))],
+    ids=["smaller", "cut", "1 GiB"],
 )
-def test_workers_share_a_large_list(records, tmp_path):
+def test_workers_share_a_large_list(records, workers, tmp_path):
     script = tmp_path / "listed.py"
     script.write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, str(script), str(records)], capture_output=True, text=True, timeout=600
+        [sys.executable, str(script), str(records), str(workers)],
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     one_copy, *totals = map(float, done.stdout.split())
-    assert one_copy > 70 if records < 1e6 else one_copy > 1000
-    workers = 8 * 16 if records < 1e6 else 0  # MiB that a process takes in any case
-    assert max(totals) <= 1.15 * one_copy + workers, (one_copy, totals)
+    assert one_copy > 70 / 180_000 * records if records < 1e6 else one_copy > 1000
+    least = workers * 16 if records < 1e6 else 0  # MiB that processes take in any case
+    assert max(totals) <= 1.15 * one_copy + least, (one_copy, totals)
     assert totals[-1] <= 1.05 * totals[1] + 8, "memory grows with the epochs"

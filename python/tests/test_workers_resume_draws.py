@@ -1,5 +1,6 @@
 """What streams have drawn, as states hold it: the rest of a run is the uninterrupted one's."""
 
+import itertools
 import json
 import random
 
@@ -8,7 +9,7 @@ import torch
 from torch.utils import data
 
 from drapps.torch import DataLoader
-from python.tests.cells import cells
+from python.tests.cells import cells, some_full
 
 
 class Drawing(data.IterableDataset):
@@ -74,7 +75,12 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize(("steps", "name"), cells([0, 1, 2], STREAMS))
+QUICK = [(0, "drop_last"), (1, "shuffling late"), (2, "even"), (2, "unsendable")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "name"), some_full(itertools.product([0, 1, 2], STREAMS), *QUICK)
+)
 def test_a_second_pass_of_the_same_workers_goes_on_with_what_it_drew(name, steps):
     dataset, options = STREAMS[name]
 

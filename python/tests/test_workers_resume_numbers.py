@@ -13,7 +13,7 @@ from torch.utils import data
 
 import drapps
 import drapps.torch
-from python.tests.cells import cells
+from python.tests.cells import cells, full, some_full
 from python.tests.resumed_loaders import (
     ORDERS,
     Drawn,
@@ -22,18 +22,20 @@ from python.tests.resumed_loaders import (
     equal,
     loader_of,
     rest,
-    uninterrupted,
+    run_of,
 )
 
+QUICK = [("random", 3), ("no batches", 3), ("generator", 1), ("stateful", 1)]
 
-@pytest.mark.parametrize(("order", "workers"), cells(ORDERS, [1, 3]))
+
+@pytest.mark.parametrize(("order", "workers"), some_full(itertools.product(ORDERS, [1, 3]), *QUICK))
 def test_serial_workers_go_on_with_their_own_numbers(order, workers):
     def make():
         return loader_of(order, workers, torch_order=True)
 
-    whole = uninterrupted(make)
+    whole, states = run_of(make)
     for steps in sorted({0, 1, 2, len(whole) - 1}):
-        assert equal(rest(make, after(make, steps)), whole[steps:]), steps
+        assert equal(rest(make, states[steps]), whole[steps:]), steps
 
 
 class Gaussian(data.Dataset):
@@ -63,7 +65,7 @@ def one_of(iterator, end):
         return "error"
 
 
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("persistent", [full(False), True])
 def test_their_numbers_go_on_behind_errors_and_passes_that_were_left(persistent):
     def make():
         options = {"num_workers": 2, "torch_order": True, "persistent_workers": persistent}
@@ -97,9 +99,9 @@ def test_streams_with_a_state_go_on_with_their_numbers():
     def make():
         return drapps.torch.DataLoader(DrawingStream(), 3, num_workers=2)
 
-    whole = uninterrupted(make)
+    whole, states = run_of(make)
     for steps in range(len(whole)):
-        assert equal(rest(make, after(make, steps)), whole[steps:]), steps
+        assert equal(rest(make, states[steps]), whole[steps:]), steps
 
 
 def test_a_state_holds_the_numbers_that_were_drawn_and_no_others():
@@ -130,20 +132,18 @@ class Numbers(data.IterableDataset):
             yield torch.rand(1), random.random(), np.random.random()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dataset": Drawn(20), "torch_order": True},
-        {"dataset": Drawn(20)},
-        {"dataset": Numbers()},
-    ],
-    ids=["torch order", "default", "stream"],
-)
-@pytest.mark.parametrize("broken_off", [False, True])
-def test_workers_that_persist_go_on_with_their_numbers_in_the_next_pass(options, broken_off):
+KINDS = {
+    "torch order": {"dataset": Drawn(20), "torch_order": True},
+    "default": {"dataset": Drawn(20)},
+    "stream": {"dataset": Numbers()},
+}
+
+
+@pytest.mark.parametrize(("kind", "broken_off"), cells(KINDS, [False, True]))
+def test_workers_that_persist_go_on_with_their_numbers_in_the_next_pass(kind, broken_off):
     def make():
         return drapps.torch.DataLoader(
-            **options, batch_size=3, num_workers=2, persistent_workers=True
+            **KINDS[kind], batch_size=3, num_workers=2, persistent_workers=True
         )
 
     loader = make()

@@ -2,14 +2,13 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
 from torch.utils import data
 
 import drapps.torch
+from python.tests.ranks import TORCH, run_forked
 
 UNGUARDED = """
 import torch
@@ -28,9 +27,7 @@ GUARD = 'if __name__ == "__main__":'
 def test_a_script_without_a_main_guard_is_told_of_it(tmp_path, how):
     script = tmp_path / "train.py"
     script.write_text(UNGUARDED.format(method="spawn", how=how))
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=600, check=False
-    )
+    done = run_forked([script], tmp_path, TORCH, timeout=600)
     assert done.returncode != 0
     last = done.stderr.splitlines()[-1]
     assert "WorkerDiedError" in last

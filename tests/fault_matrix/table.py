@@ -138,11 +138,21 @@ POSSIBLE = [
 def in_cut(cell: Cell) -> bool:
     """Whether the short run has the cell.
 
-    By fork it has every fault of every actor, and every moment of the faults that differ most; by
-    forkserver a plain death. Spawned workers import torch for seconds each.
+    By fork it has every actor with the faults and moments that differ most; by forkserver the end
+    of a parent whose children the workers are not. Spawned workers import torch for seconds each.
     """
     if cell.method != "fork":
-        plain = (cell.fault, cell.moment) == ("SIGKILL", "mid-epoch")
+        plain = (cell.actor, cell.fault, cell.moment) == ("parent", "SIGKILL", "mid-epoch")
         return plain and cell.method == "forkserver"
-    alike = {"SIGSEGV": "mid-epoch", "SIGSTOP": "between epochs", "exit in __del__": "mid-epoch"}
-    return cell.fault not in alike or cell.moment == alike[cell.fault]
+    moments: dict[tuple[str, str], tuple[str, ...]] = {
+        ("worker", "SIGKILL"): ("mid-epoch", "between epochs"),
+        ("worker", "SIGSEGV"): (),  # as SIGKILL
+        ("worker", "unpicklable exception"): ("mid-epoch", "between epochs"),
+        ("transfer thread", "unpicklable exception"): ("mid-epoch", "between epochs"),
+        ("parent", "SIGKILL"): ("mid-epoch", "interpreter exit"),
+        ("parent", "SIGSEGV"): (),  # as SIGKILL
+        ("parent", "unpicklable exception"): ("interpreter exit",),
+        ("parent", "Ctrl-C"): MOMENTS,
+    }
+    once = "between epochs" if cell.fault == "SIGSTOP" else "mid-epoch"
+    return cell.moment in moments.get((cell.actor, cell.fault), (once,))

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from python.tests.cells import full
 from tests.fault_matrix.harness import Harness
 
 
@@ -25,9 +26,11 @@ def tried(harness: Harness, request: pytest.FixtureRequest) -> Iterator[dict[str
 
 @pytest.mark.parametrize(
     "trial",
+    # The contract has two loaders, a fork of the parent and workers in workers in any run.
     [
         "a_silent_next_logs_all_stacks",
-        "a_stall_report_spares_what_is_starting",
+        full("a_stall_report_spares_what_is_starting"),
+        "a_stall_report_spares_what_is_prepared",
         "a_stall_report_tells_of_a_stopped_worker",
         "ending_a_worker_names_code_and_sample",
         "a_sample_that_kills_each_process_is_named",
@@ -37,11 +40,11 @@ def tried(harness: Harness, request: pytest.FixtureRequest) -> Iterator[dict[str
         "the_first_bad_sample_of_a_batch_is_raised",
         "what_cannot_be_sent_is_named_by_its_path",
         "few_descriptors_and_little_shared_memory",
-        "a_fork_of_the_parent_changes_nothing",
+        full("a_fork_of_the_parent_changes_nothing"),
         "a_thread_that_ends_takes_no_worker_along",
-        "workers_have_no_workers",
-        "two_loaders_at_once",
-        pytest.param("hundreds_of_iterators_leave_no_descriptor", marks=pytest.mark.full),
+        full("workers_have_no_workers"),
+        full("two_loaders_at_once"),
+        full("hundreds_of_iterators_leave_no_descriptor"),
         "an_exit_ends_a_stopped_worker",
         "a_loader_in_a_daemon_thread_does_not_hold_up_the_exit",
         "an_interrupted_shutdown_leaves_nothing",

@@ -20,7 +20,7 @@ from tests.fault_matrix import data
 
 def a_silent_next_logs_all_stacks() -> None:
     text = _logged()
-    loader = data.loader(data.Numbers(1.5), "fork", stall_report=0.5)
+    loader = data.loader(data.Numbers(1.5), "fork", batch_size=2, stall_report=0.5)
     iterator = iter(loader)
     next(iterator)
     report = text.getvalue()
@@ -32,8 +32,16 @@ def a_silent_next_logs_all_stacks() -> None:
 
 
 def a_stall_report_spares_what_is_starting() -> None:
+    _spares("spawn")
+
+
+def a_stall_report_spares_what_is_prepared() -> None:
+    _spares("fork", worker_init_fn=lambda _: time.sleep(1))
+
+
+def _spares(method: str, **options: Any) -> None:
     text = _logged()
-    loader = data.loader(data.Numbers(), "spawn", stall_report=0.05)
+    loader = data.loader(data.Numbers(), method, num_workers=1, stall_report=0.05, **options)
     assert len(data.values(loader)) == data.SIZE // data.BATCH
     assert "it had not begun a sample" in text.getvalue()
 
@@ -116,23 +124,22 @@ def workers_that_die_together_are_not_confused() -> None:
     """Each process is another virtual worker, with random numbers of its own."""
     options: dict[str, Any] = {"num_workers": 4, "torch_order": True, "batch_size": 2}
     expected = data.values(data.loader(data.Numbers(0.01), "fork", **options))
-    for _ in range(2):
-        loader = data.loader(data.Numbers(0.01), "fork", on_worker_death="restart", **options)
-        iterator = iter(loader)
-        start = iterator._processes.pool.start
+    loader = data.loader(data.Numbers(0.01), "fork", on_worker_death="restart", **options)
+    iterator = iter(loader)
+    start = iterator._processes.pool.start
 
-        def slowly(*arguments: Any, start: Any = start) -> Any:
-            started = start(*arguments)
-            time.sleep(0.3)  # the first successor is at work before there is a second one
-            return started
+    def slowly(*arguments: Any, start: Any = start) -> Any:
+        started = start(*arguments)
+        time.sleep(0.3)  # the first successor is at work before there is a second one
+        return started
 
-        iterator._processes.pool.start = slowly
-        given: list[Any] = []
-        for hit in ((0,), (0, 1), (2, 1, 0, 3)):
-            given += data.values(itertools.islice(iterator, 2))
-            for worker in hit:
-                os.kill(iterator._workers[worker].pid, signal.SIGKILL)
-        assert given + data.values(iterator) == expected
+    iterator._processes.pool.start = slowly
+    given: list[Any] = []
+    for hit in ((0,), (0, 1), (2, 1, 0, 3)):
+        given += data.values(itertools.islice(iterator, 2))
+        for worker in hit:
+            os.kill(iterator._workers[worker].pid, signal.SIGKILL)
+    assert given + data.values(iterator) == expected
 
 
 class RequiredArguments(Exception):  # noqa: N818

@@ -139,7 +139,7 @@ def a_loader_in_a_daemon_thread_does_not_hold_up_the_exit() -> None:
 
 def an_interrupted_shutdown_leaves_nothing() -> None:
     """Ctrl-C while the end of slow workers is waited for."""
-    iterator = iter(data.loader(data.Numbers(1.0), "fork"))
+    iterator = iter(data.loader(data.Numbers(1.0), "fork", batch_size=1))
     pids = [process.pid for process in iterator._workers]
     next(iterator)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

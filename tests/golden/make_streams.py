@@ -1,6 +1,6 @@
 """Writes streams.json: digests of what pipelines of every kind give.
 
-    python -m tests.golden.make_streams [FILE]
+    python -m tests.golden.make_streams [FILE [NAME...]]
 
 The streams of a change that does not mean to alter them equal those of the commit in the file, of
 any build: with PYTHONPATH it runs on another one's package.
@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,13 @@ GOLDEN = Path(__file__).with_name("streams.json")
 GROUPS = {"workers": workers.CASES, "native": native.CASES, "lifted": lifted.CASES}
 
 
-def streams() -> dict[str, Stream]:
-    """Digests by group and case, each begun with the same seeds."""
+def streams(names: Collection[str] = ()) -> dict[str, Stream]:
+    """Digests by group and case, of these names or of all, each begun with the same seeds."""
     digests = {}
     for group, cases in GROUPS.items():
         for name, case in cases.items():
+            if names and f"{group}/{name}" not in names:
+                continue
             torch.manual_seed(4)
             random.seed(4)
             np.random.seed(4)
@@ -41,8 +44,9 @@ def streams() -> dict[str, Stream]:
 def main() -> None:
     """Writes the file, or another one."""
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN
+    digests = streams(sys.argv[2:])
     commit = subprocess.check_output(["git", "rev-parse", "HEAD"], text=True).strip()
-    lines = [f'  "{name}": {json.dumps(stream)}' for name, stream in streams().items()]
+    lines = [f'  "{name}": {json.dumps(stream)}' for name, stream in digests.items()]
     file.write_text(f'{{"commit": "{commit}", "streams": {{\n' + ",\n".join(lines) + "\n}}\n")
 
 

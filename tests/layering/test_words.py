@@ -41,7 +41,8 @@ def word(*forms: str) -> tuple[str, str]:
     """Any of these words, which begin alike, in sentences and as a part of names."""
     capital = "|".join(form.capitalize() for form in forms)
     pattern = rf"(?<![A-Za-z])(?i:{'|'.join(forms)})(?![a-z])|(?<=[a-z])(?:{capital})(?![a-z])"
-    return pattern, forms[0][:3]
+    first = forms[0]
+    return pattern, first if all(form.startswith(first) for form in forms) else first[:3]
 
 
 def name(exact: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ pytest.importorskip("tokenizers")
 
 import drapps
 from drapps.errors import PipelineError
+from python.tests.cells import some_full
 from python.tests.corpus import corpora
 from python.tests.corpus.corpora import EOS, rows_of
 
@@ -56,7 +57,7 @@ def documents_of(batches: Any, tokenizer: Any, splits: int) -> Counter[str]:
     return texts
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("shuffle", some_full([False, True], True))
 def test_a_pass_has_every_document_once(files, tokenizer, shuffle):
     pipeline = packed(files, tokenizer)
     loader = (pipeline.shuffle(3) if shuffle else pipeline).batch(4, rows="epoch")
@@ -160,7 +161,7 @@ def texts_of(batches: Any, tokenizer: Any) -> Counter[str]:
     return texts
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("shuffle", some_full([False, True], True))
 def test_an_epoch_of_a_token_budget_ends(files, tokenizer, shuffle):
     pipeline = budgeted(files, tokenizer)
     pipeline = pipeline.shuffle(3) if shuffle else pipeline
@@ -229,7 +230,7 @@ def test_a_pass_without_an_end_has_no_length(files, tokenizer):
         rows.shard(0, 2).batch(token_budget=4000, batches=1)
 
 
-@pytest.mark.parametrize("shares", [(1, 1), (7, 3)])
+@pytest.mark.parametrize("shares", [pytest.param((1, 1), marks=pytest.mark.full), (7, 3)])
 def test_a_mixture_ends_where_each_source_has_had_all_of_its_documents(files, tokenizer, shares):
     texts = [drapps.text(file) for file in files]
     pipeline = drapps.mixture(texts[:2], shares).pack(tokenizer, LENGTH, eos=EOS).shuffle(3)

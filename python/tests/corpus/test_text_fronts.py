@@ -67,6 +67,7 @@ def test_jax_has_the_same_batches(make, padded):
             assert all(np.array_equal(batch[name], wanted[name]) for name in wanted)
 
 
+@pytest.mark.full  # test_tensorflow.py has its main path, and importing it is long
 def test_tf_data_has_the_same_batches(make, padded):
     pytest.importorskip("tensorflow")
     import drapps.tensorflow

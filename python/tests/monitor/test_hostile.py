@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from drapps import MonitorError, monitor
+from python.tests.cells import cells
 from python.tests.monitor.trainings import (
     answer,
     batches,
@@ -111,6 +112,7 @@ def test_several_requests_at_once_are_answered_in_order(watched):
         assert "process" in answer(client, PROCESS[9:])
 
 
+@pytest.mark.full
 def test_one_who_reads_nothing_is_sent_away(watched):
     before = resident_bytes(watched)
     with connect(watched.socket, 0.5) as client:
@@ -142,8 +144,9 @@ def test_more_viewers_than_it_takes_are_told_so(watched):
         client.close()
 
 
-@pytest.mark.parametrize("does", ["reads", "reads nothing"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    ("number", "does"), cells([signal.SIGKILL, signal.SIGSTOP], ["reads", "reads nothing"])
+)
 def test_viewers_that_flood_and_then_die_or_stop(watched, does, number):
     viewers = [
         subprocess.Popen(

@@ -122,6 +122,7 @@ def driven(pid, script):
     asyncio.run(drive())
 
 
+@pytest.mark.full
 def test_the_keyboard_alone_goes_everywhere(top):
     processes = sorted((top.watched(TWO_LOADERS), top.watched()), key=lambda each: each.pid)
     two = next(each for each in processes if TWO_LOADERS in each.args)

@@ -9,12 +9,16 @@ import torch
 from torch.utils import data
 
 from drapps.torch import DataLoader
+from python.tests.cells import some_full
 from python.tests.torch_contract.modes import MODES
 from python.tests.torch_contract.samples import Calls, Squares, plain
 
 
 def tensors():
     return data.TensorDataset(torch.arange(12))
+
+
+ORDERS = [{}, {"num_samples": 40}, {"num_samples": 13}, {"replacement": True, "num_samples": 71}]
 
 
 def broken_off(loader_class, batches, workers, **order):
@@ -34,10 +38,7 @@ def broken_off(loader_class, batches, workers, **order):
 @pytest.mark.parametrize("mode", ["default", "torch_order"])
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("batches", [1, 4, 9])
-@pytest.mark.parametrize(
-    "order",
-    [{}, {"num_samples": 40}, {"num_samples": 13}, {"replacement": True, "num_samples": 71}],
-)
+@pytest.mark.parametrize("order", some_full(ORDERS, ORDERS[0], ORDERS[3]))
 def test_a_samplers_generator_and_the_order_behind_a_pass_that_was_left(
     mode, workers, batches, order
 ):

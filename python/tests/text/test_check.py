@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def answer(capsys: Any, *words: str) -> tuple[int, dict[str, Any], str]:
     return status, json.loads(out), error
 
 
-def test_what_is_exact_is_said(capsys, tmp_path):
+def test_what_is_exact_is_said(capsys, monkeypatch, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/text").write_bytes(b"some text\xff")
     status, facts, _ = answer(capsys, str(small()), "--text", str(tmp_path))
@@ -42,6 +43,8 @@ def test_what_is_exact_is_said(capsys, tmp_path):
     ]  # fmt: skip
     assert kinds["your text"]["bytes"] == len(b"some text\xef\xbf\xbd")
     assert all(each["ours"] > 0 and each["stock"] > 0 for each in kinds.values())
+    characters = check.character_texts
+    monkeypatch.setattr(check, "character_texts", lambda: islice(characters(), 9))
     assert main(["tokenizer", "check", str(small())]) == 0
     assert "characters: exact;" in capsys.readouterr().out
 
@@ -70,7 +73,8 @@ def test_what_is_refused_is_said_and_fails(capsys, tmp_path):
     assert "the normalizer Lowercase" in error
 
 
-def test_what_is_not_there_is_named(capsys, tmp_path):
+def test_what_is_not_there_is_named(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(check, "CONTEXTS", ())  # the text is looked for behind all else
     nothing = str(tmp_path / "nothing")
     assert main(["tokenizer", "check", nothing]) == 1
     assert f"{nothing}: there is no such file" in capsys.readouterr().err

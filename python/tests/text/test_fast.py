@@ -17,6 +17,7 @@ transformers = pytest.importorskip("transformers")
 import drapps  # noqa: E402
 from benchmarks.tokenizers import vocabularies  # noqa: E402
 from drapps.tokenizers.fast import FastTokenizer  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 from python.tests.text import strings  # noqa: E402
 from python.tests.text.test_oracle import own_text  # noqa: E402
 
@@ -295,7 +296,7 @@ def test_the_fingerprint_of_datasets_is_equal_before_and_after_use():
     assert fingerprint.Hasher.hash(pickle.loads(pickle.dumps(ours))) == before
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", some_full(["fork", "spawn"], "fork"))
 def test_another_process_gives_the_same_rows(method):
     stock, ours = pair_of("a begin")
     wanted = stock(TEXTS, padding=True, return_offsets_mapping=True).data

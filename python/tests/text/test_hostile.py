@@ -15,6 +15,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 import drapps  # noqa: E402
 from benchmarks.tokenizers import hostile, vocabularies  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 from python.tests.text import strings  # noqa: E402
 from python.tests.text.comparing import ours  # noqa: E402
 from python.tests.text.test_oracle import own_text  # noqa: E402
@@ -104,7 +105,14 @@ def test_ids_that_none_can_be_are_named(number, tmp_path):
         assert str(number) in codec.reason
 
 
-@pytest.mark.parametrize("name", hostile.INPUTS)
+@pytest.mark.parametrize(
+    "name",
+    some_full(
+        hostile.INPUTS,
+        *("one letter", "one random word", "Fibonacci word", "words that come once"),
+        *("white space", "contractions", "combining marks", "random bytes"),
+    ),
+)
 def test_hostile_texts_end(name):
     """Their time is O(n log n): a quadratic one would take hours for the first of them."""
     tokenizer = drapps.tokenizer(small("llama3"))

@@ -13,6 +13,7 @@ import pytest
 tokenizers = pytest.importorskip("tokenizers")
 
 from benchmarks.tokenizers import vocabularies  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 from python.tests.text import strings  # noqa: E402
 from python.tests.text.comparing import ours  # noqa: E402
 from python.tests.text.test_oracle import own_text  # noqa: E402
@@ -59,7 +60,7 @@ def marked(seed: int, count: int) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", some_full(FORMS, "NFC", "NFKD"))
 def test_every_code_point_alone_and_before_a_mark(form):
     points = strings.code_points()
     pieces = [points[place : place + 2000] for place in range(0, len(points), 2000)]

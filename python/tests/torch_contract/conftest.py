@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from python.tests.cells import full
+
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
 
 DEADLINE = 600  # seconds of one test, which takes one or two on an idle machine
@@ -28,8 +30,17 @@ def chosen(mode):
 UNLIFTED = pytest.param("unlifted", marks=pytest.mark.full)
 STOCK = pytest.param("stock", marks=pytest.mark.full)
 
+# In torch_order each sample has its process, as in stock, and others draw for it: the quick run has
+# that for what such things decide. Elsewhere the default mode alone speaks for both.
+each_order = pytest.mark.parametrize(
+    "loader_class", [STOCK, "default", "torch_order", UNLIFTED], indirect=True
+)
+each_own_order = pytest.mark.parametrize(
+    "own_class", ["default", "torch_order", UNLIFTED], indirect=True
+)
 
-@pytest.fixture(params=[STOCK, "default", "torch_order", UNLIFTED])
+
+@pytest.fixture(params=[STOCK, "default", full("torch_order"), UNLIFTED])
 def loader_class(request):
     return chosen(request.param)
 
@@ -44,7 +55,7 @@ def elastic_class(request):
     return chosen(request.param)
 
 
-@pytest.fixture(params=["default", "torch_order", UNLIFTED])
+@pytest.fixture(params=["default", full("torch_order"), UNLIFTED])
 def own_class(request):
     return chosen(request.param)
 
@@ -90,21 +101,27 @@ def left_over(before, patience=15.0):
 
 def children():
     """Live child processes, without the helpers that multiprocessing keeps until the end."""
-    pids = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        state, parent, words = described(folder)
-        helper = (
-            "multiprocessing.resource_tracker" in words or "multiprocessing.forkserver" in words
-        )
-        if parent == os.getpid() and state != "Z" and not helper:
-            pids.add(int(folder.name))
-    return pids
+    own = os.getpid()
+    return {
+        int(folder.name)
+        for folder in Path("/proc").glob("[0-9]*")
+        if parent_of(folder) == own and not is_helper(folder)
+    }
 
 
-def described(folder):
-    """State, parent and command line of a process, which may have ended."""
+def parent_of(folder):
+    """The parent of a process that lives; 0 of any other."""
     try:
         state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-        return state, int(parent), (folder / "cmdline").read_text(errors="replace")
     except OSError:
-        return "Z", 0, ""
+        return 0
+    return 0 if state == "Z" else int(parent)
+
+
+def is_helper(folder):
+    """Whether multiprocessing keeps it until the end; or it has ended."""
+    try:
+        words = (folder / "cmdline").read_text(errors="replace")
+    except OSError:
+        return True
+    return "multiprocessing.resource_tracker" in words or "multiprocessing.forkserver" in words

@@ -8,6 +8,8 @@ import torch
 from torch.utils import data
 from torch.utils.data.datapipes.iter import IterableWrapper
 
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import Calls, drawn, draws
 
 workers = pytest.mark.parametrize("workers", [1, 2])
@@ -46,7 +48,7 @@ def equal(ours, theirs):
     return len(ours) == len(theirs) and all(map(torch.equal, ours, theirs))
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3])
+@pytest.mark.parametrize("number", some_full([0, 1, 2, 3], 0, 2))
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_in_torch_order_they_are_those_of_stock(serial_class, number, shuffle):
     arguments = {"number": number, "shuffle": shuffle, "collate_fn": with_noise}
@@ -78,7 +80,7 @@ def test_without_workers_every_mode_draws_what_stock_draws(loader_class):
     assert equal(epochs(loader_class, **arguments), epochs(data.DataLoader, **arguments))
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("shuffle", some_full([False, True], True))
 def test_by_default_they_do_not_depend_on_the_number_of_workers(elastic_class, shuffle):
     arguments = {"shuffle": shuffle, "collate_fn": with_noise}
     one = epochs(elastic_class, number=1, **arguments)
@@ -100,6 +102,7 @@ def test_the_seed_decides_and_epochs_and_samples_differ(loader_class):
         assert len(drawn_numbers.unique()) == len(drawn_numbers), source
 
 
+@each_order
 def test_a_sample_that_comes_twice_in_an_epoch_draws_apart(loader_class):
     torch.manual_seed(1)
     loader = loader_class(Calls(drawn), 2, sampler=[4] * 6, num_workers=2)
@@ -124,7 +127,7 @@ def test_what_the_training_loop_draws_changes_nothing_in_the_workers(loader_clas
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("number", [0, 2])
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("persistent", some_full([False, True], True))
 def test_what_pipes_shuffle_is_shuffled_as_in_stock(loader_class, number, persistent):
     def draws_of(kind):
         pipe = IterableWrapper([torch.tensor([i]) for i in range(12)]).shuffle().sharding_filter()

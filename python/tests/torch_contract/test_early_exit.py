@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from python.tests.torch_contract.conftest import children, left_over
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import children, each_order, left_over
 from python.tests.torch_contract.forks import begin_child, received
 from python.tests.torch_contract.modes import MODES
 from python.tests.torch_contract.samples import Calls, Counting, Squares, plain, process
@@ -25,6 +26,7 @@ def ends(before, patience=10.0):
     return not left_over(before, patience)
 
 
+@each_order
 @datasets
 def test_workers_end_with_their_epoch(loader_class, dataset):
     before = children()
@@ -36,7 +38,7 @@ def test_workers_end_with_their_epoch(loader_class, dataset):
 
 
 @datasets
-@pytest.mark.parametrize("taken", [0, 1, 3])
+@pytest.mark.parametrize("taken", some_full([0, 1, 3], 0, 3))
 def test_workers_end_with_an_iterator_that_is_dropped(loader_class, dataset, taken):
     before = children()
     loader = loader_class(dataset, 2, num_workers=2)
@@ -69,6 +71,7 @@ def test_workers_end_after_an_error_in_the_loop(loader_class):
     assert ends(before)
 
 
+@each_order
 def test_persistent_workers_end_with_their_loader(loader_class):
     before = children()
     loader = loader_class(Squares(10), 2, num_workers=2, persistent_workers=True)
@@ -109,7 +112,7 @@ def shared():
 
 def test_many_loaders_leave_nothing_open(own_class):
     def run():
-        for number in range(4):
+        for number in range(2):
             loader = own_class(Calls(large, 8), 2, num_workers=1)
             if number % 2:
                 list(loader)
@@ -197,10 +200,7 @@ for way in ("hold", "persistent", "raise", "done"):
 # In the full run alone for the same reasons as in conftest.py.
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(mode, marks=[pytest.mark.full] * (mode in ("stock", "unlifted")))
-        for mode in MODES
-    ],
+    params=some_full(MODES, "default"),
 )
 def exits(request):
     command = [sys.executable, "-c", LEAVE, request.param]

@@ -10,10 +10,12 @@ import pytest
 import torch
 from torch.utils import data
 
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.forks import in_child
 from python.tests.torch_contract.samples import Calls, Counting, Squares, die, plain
 
-workers = pytest.mark.parametrize("workers", [0, 1, 2])
+workers = pytest.mark.parametrize("workers", some_full([0, 1, 2], 0, 2))
 
 
 def outcomes(iterator, number):
@@ -29,6 +31,7 @@ def outcome(iterator):
         return type(error).__name__
 
 
+@each_order
 @workers
 def test_an_error_does_not_end_the_iteration(loader_class, workers):
     loader = loader_class(Squares(8, broken=(2, 5)), 2, num_workers=workers)
@@ -157,7 +160,8 @@ def death(loader_class, function, number):
     return text, plain(loader_class(Squares(2), 2, num_workers=1))
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@each_order
+@pytest.mark.parametrize("number", some_full([1, 2], 2))
 def test_a_killed_worker_is_an_error_that_names_it(loader_class, number):
     text, following = in_child(death, loader_class, die, number)
     assert re.search(r"killed by signal|exited unexpectedly", text)
@@ -197,6 +201,7 @@ def test_no_error_is_kept_with_the_loader(loader_class):
     assert plain(loader) == [[0], [1]]
 
 
+@each_order
 @workers
 def test_batches_are_never_mixed_with_those_of_a_broken_one(loader_class, workers):
     loader = loader_class(Squares(100, broken=range(0, 100, 7)), 3, num_workers=workers)

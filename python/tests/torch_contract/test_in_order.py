@@ -4,6 +4,7 @@ import time
 
 from torch.utils import data
 
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import (
     Calls,
     Sharded,
@@ -23,6 +24,7 @@ def test_every_sample_comes_once(loader_class):
         assert len(loader) == 6
 
 
+@each_order
 def test_a_slow_sample_does_not_hold_up_the_others(loader_class):
     loader = loader_class(Calls(sleep_at_3, 12), num_workers=2, in_order=False)
     samples = flat(loader)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.utils import data
 
+from python.tests.cells import some_full
 from python.tests.torch_contract.samples import (
     Counting,
     Sharded,
@@ -41,7 +42,7 @@ def test_a_worker_that_ends_sooner_is_left_out_of_the_turns(loader_class):
     assert samples == flat(reference)
 
 
-@pytest.mark.parametrize("sizes", [[0, 3], [3, 0], [0, 0], [7, 1]])
+@pytest.mark.parametrize("sizes", some_full([[0, 3], [3, 0], [0, 0], [7, 1]], [0, 3], [7, 1]))
 def test_the_batches_are_those_of_stock_however_uneven_the_shards(loader_class, sizes):
     for drop_last in (False, True):
         arguments = {"batch_size": 2, "num_workers": 2, "drop_last": drop_last}

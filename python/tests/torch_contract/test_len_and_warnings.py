@@ -5,10 +5,11 @@ import warnings
 import pytest
 from torch.utils import data
 
+from python.tests.cells import some_full
 from python.tests.torch_contract.samples import Calls, Sharded, Sized, Squares, identity
 
 
-@pytest.mark.parametrize("size", [0, 1, 9, 10, 11])
+@pytest.mark.parametrize("size", some_full([0, 1, 9, 10, 11], 0, 10, 11))
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("workers", [0, 1])
 def test_as_many_batches_come_as_len_says(loader_class, size, drop_last, workers):

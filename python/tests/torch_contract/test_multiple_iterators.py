@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import Calls, Counting, Squares, drawn, flat, plain
 
 workers = pytest.mark.parametrize("workers", [0, 2])
@@ -19,6 +20,7 @@ def test_iter_gives_a_fresh_iterator_that_is_its_own(loader_class, workers):
     assert loader._iterator is None
 
 
+@each_order
 @workers
 def test_they_do_not_disturb_each_other(loader_class, workers):
     loader = loader_class(Squares(8), 2, num_workers=workers)
@@ -47,6 +49,7 @@ def test_each_is_shuffled_by_itself(loader_class, workers):
     assert one != two
 
 
+@each_order
 @workers
 def test_each_draws_its_own_numbers(loader_class, workers):
     torch.manual_seed(4)

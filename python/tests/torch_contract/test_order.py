@@ -1,9 +1,13 @@
 """Which sample comes where."""
 
+import functools
+
 import pytest
 import torch
 from torch.utils import data
 
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import (
     Bulk,
     Calls,
@@ -14,9 +18,10 @@ from python.tests.torch_contract.samples import (
     sleep_at_3,
 )
 
-workers = pytest.mark.parametrize("workers", [0, 1, 3])
+workers = pytest.mark.parametrize("workers", some_full([0, 1, 3], 0, 3))
 
 
+@each_order
 @workers
 def test_batches_come_in_the_order_of_the_dataset(loader_class, workers):
     loader = loader_class(Squares(7), 3, num_workers=workers)
@@ -32,21 +37,30 @@ def test_the_last_batch_is_dropped_only_where_it_is_smaller(loader_class, worker
     assert plain(loader_class(Squares(2), **arguments)) == []
 
 
+@each_order
 @workers
 @pytest.mark.parametrize("seeded", ["global", "own"])
 def test_shuffling_gives_the_order_of_stock(loader_class, workers, seeded):
-    def run(kind):
-        own = torch.Generator().manual_seed(4) if seeded == "own" else None
-        torch.manual_seed(6)
-        loader = kind(Squares(50), 4, shuffle=True, num_workers=workers, generator=own)
-        return [flat(loader), flat(loader)]
-
-    orders = run(loader_class)
-    assert orders == run(data.DataLoader)
+    orders = shuffled(loader_class, workers, seeded)
+    assert orders == shuffled_by_stock(workers, seeded)
     assert sorted(orders[0]) == sorted(orders[1]) == [n * n for n in range(50)]
     assert orders[0] != orders[1]
 
 
+def shuffled(kind, workers, seeded):
+    """Two epochs."""
+    own = torch.Generator().manual_seed(4) if seeded == "own" else None
+    torch.manual_seed(6)
+    loader = kind(Squares(50), 4, shuffle=True, num_workers=workers, generator=own)
+    return [flat(loader), flat(loader)]
+
+
+@functools.cache
+def shuffled_by_stock(workers, seeded):
+    return shuffled(data.DataLoader, workers, seeded)
+
+
+@each_order
 def test_a_slow_sample_does_not_change_the_order(loader_class):
     loader = loader_class(Calls(sleep_at_3, 12), 2, num_workers=2)
     assert plain(loader) == [[n, n + 1] for n in range(0, 12, 2)]

@@ -3,7 +3,7 @@
 import torch
 from torch.utils import data
 
-from python.tests.torch_contract.conftest import children
+from python.tests.torch_contract.conftest import children, each_order
 from python.tests.torch_contract.samples import (
     Calls,
     Counting,
@@ -27,6 +27,7 @@ def test_the_iterator_is_the_same_object_reset(loader_class):
     assert list(second) == []
 
 
+@each_order
 def test_the_processes_stay(loader_class):
     loader = loader_class(
         Calls(process, 8), batch_size=None, num_workers=1, persistent_workers=True
@@ -45,6 +46,7 @@ def test_without_it_each_epoch_has_processes_of_its_own(loader_class):
     assert not set(loader) & set(loader)
 
 
+@each_order
 def test_leaving_an_epoch_half_way_leaves_nothing_of_it_for_the_next(loader_class):
     loader = loader_class(Squares(20), 2, num_workers=2, persistent_workers=True)
     whole = [[n * n, (n + 1) ** 2] for n in range(0, 20, 2)]
@@ -64,6 +66,7 @@ def test_streams_begin_anew(loader_class):
     assert sorted(plain(loader)) == whole
 
 
+@each_order
 def test_each_epoch_is_shuffled_apart_and_as_under_stock(loader_class):
     def run(kind):
         torch.manual_seed(9)
@@ -120,6 +123,7 @@ def test_changes_of_the_dataset_come_too_late_for_workers_that_stay(loader_class
         assert set(fresh) == {number}
 
 
+@each_order
 def test_identity_and_seeds_stay(loader_class):
     loader = loader_class(Calls(worker, 6), batch_size=None, num_workers=2, persistent_workers=True)
     assert list(loader) == list(loader)

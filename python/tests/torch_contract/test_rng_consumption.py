@@ -1,5 +1,6 @@
 """What a loader takes from the random generators of the training process, and when."""
 
+import functools
 import random
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 import torch
 from torch.utils import data
 
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import Calls, Counting, Sharded, Squares, drawn
 
 workers = pytest.mark.parametrize("workers", [0, 2])
@@ -39,12 +42,18 @@ def states(loader_class, generator=None, dataset=None, **arguments):
     return history
 
 
+@functools.cache
+def states_of_stock(**arguments):
+    return states(data.DataLoader, **arguments)
+
+
+@each_order
 @workers
 @pytest.mark.parametrize("generator", [None, 3])
-@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("shuffle", some_full([False, True], True))
 def test_the_generators_go_through_the_states_of_stock(loader_class, workers, generator, shuffle):
     arguments = {"shuffle": shuffle, "num_workers": workers, "generator": generator}
-    assert states(loader_class, **arguments) == states(data.DataLoader, **arguments)
+    assert states(loader_class, **arguments) == states_of_stock(**arguments)
 
 
 @workers
@@ -53,9 +62,10 @@ def test_streams_take_their_one_seed_too(loader_class, workers):
     assert states(loader_class, **arguments) == states(data.DataLoader, **arguments)
 
 
+@each_order
 def test_persistent_workers_take_one_seed_for_all_epochs(loader_class):
     arguments = {"num_workers": 2, "persistent_workers": True, "shuffle": True}
-    assert states(loader_class, **arguments) == states(data.DataLoader, **arguments)
+    assert states(loader_class, **arguments) == states_of_stock(**arguments)
 
 
 def test_without_workers_the_dataset_draws_from_the_process(loader_class):
@@ -63,6 +73,7 @@ def test_without_workers_the_dataset_draws_from_the_process(loader_class):
     assert states(loader_class, **arguments) == states(data.DataLoader, **arguments)
 
 
+@each_order
 @workers
 def test_one_number_is_drawn_when_an_iterator_begins(loader_class, workers):
     for dataset in (Squares(), Counting()):

@@ -1,11 +1,14 @@
 """Orders that the user gives."""
 
+import functools
 import itertools
 
 import pytest
 import torch
 from torch.utils import data
 
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import Calls, Squares, flat, identity, plain
 
 workers = pytest.mark.parametrize("workers", [0, 2])
@@ -49,21 +52,31 @@ def test_indices_may_be_anything(loader_class, workers):
     assert list(loader) == [[1, 2], [3]]
 
 
-@workers
-@pytest.mark.parametrize("kind", ["subset", "weighted", "replaced", "long"])
-def test_torchs_samplers_give_what_they_give_under_stock(loader_class, workers, kind):
-    def run(loader_kind):
-        torch.manual_seed(2)
-        sampler = {
-            "subset": lambda: data.SubsetRandomSampler(range(5, 10)),
-            "weighted": lambda: data.WeightedRandomSampler([1.0, 5.0, 0.0, 3.0], 12),
-            "replaced": lambda: data.RandomSampler(range(10), replacement=True, num_samples=15),
-            "long": lambda: data.RandomSampler(range(10), num_samples=25),
-        }[kind]()
-        loader = loader_kind(Squares(), 4, sampler=sampler, num_workers=workers)
-        return [len(loader), plain(loader), plain(loader)]
+KINDS = {
+    "subset": lambda: data.SubsetRandomSampler(range(5, 10)),
+    "weighted": lambda: data.WeightedRandomSampler([1.0, 5.0, 0.0, 3.0], 12),
+    "replaced": lambda: data.RandomSampler(range(10), replacement=True, num_samples=15),
+    "long": lambda: data.RandomSampler(range(10), num_samples=25),
+}
 
-    assert run(loader_class) == run(data.DataLoader)
+
+@each_order
+@workers
+@pytest.mark.parametrize("kind", some_full(KINDS, "subset", "replaced"))
+def test_torchs_samplers_give_what_they_give_under_stock(loader_class, workers, kind):
+    assert sampled(loader_class, workers, kind) == sampled_by_stock(workers, kind)
+
+
+def sampled(loader_class, workers, kind):
+    """The length, and two epochs."""
+    torch.manual_seed(2)
+    loader = loader_class(Squares(), 4, sampler=KINDS[kind](), num_workers=workers)
+    return [len(loader), plain(loader), plain(loader)]
+
+
+@functools.cache
+def sampled_by_stock(workers, kind):
+    return sampled(data.DataLoader, workers, kind)
 
 
 class Recording(data.Sampler):
@@ -81,6 +94,7 @@ class Recording(data.Sampler):
             yield index
 
 
+@each_order
 @workers
 def test_a_sampler_is_begun_once_an_epoch_and_not_before(loader_class, workers):
     sampler = Recording(6)
@@ -91,6 +105,7 @@ def test_a_sampler_is_begun_once_an_epoch_and_not_before(loader_class, workers):
         assert sampler.begun == epoch
 
 
+@each_order
 @workers
 def test_an_endless_sampler_is_asked_for_a_bounded_number_ahead(loader_class, workers):
     sampler = Recording(10**9)
@@ -204,7 +219,8 @@ EAGER = {
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("persistent", [False, True])
+# The first epoch of persistent workers is that of others.
+@pytest.mark.parametrize("persistent", some_full([False, True], True))
 @pytest.mark.parametrize("name", EAGER)
 def test_in_torch_order_a_sampler_that_draws_at_once_draws_as_often(
     serial_class, name, persistent, workers

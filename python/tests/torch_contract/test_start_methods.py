@@ -95,6 +95,8 @@ def test_and_otherwise_only_where_they_can(loader_class):
         assert list(loader) == [5, 6]
 
 
+# test_workers_start_methods.py spawns workers in any run.
+@pytest.mark.full
 def test_spawned_workers(loader_class):
     loader = loader_class(
         Calls(process, 4), batch_size=None, num_workers=1, multiprocessing_context="spawn"

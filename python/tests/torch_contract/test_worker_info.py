@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch.utils import data
 
+from python.tests.cells import some_full
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import (
     Calls,
     Counting,
@@ -36,13 +38,15 @@ def test_workers_are_other_processes(loader_class):
     assert os.getpid() not in set(loader_class(Calls(process, 4), batch_size=None, num_workers=1))
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@each_order
+@pytest.mark.parametrize("number", some_full([1, 2, 3], 1, 3))
 def test_batch_i_belongs_to_worker_i_modulo_their_number(loader_class, number):
     for position, batch in enumerate(facts(loader_class, number)):
         for sample in batch:
             assert sample[:2] == [position % number, number]
 
 
+@each_order
 def test_seeds_are_the_base_seed_and_the_id(loader_class):
     base = int(torch.empty((), dtype=torch.int64).random_(generator=torch.manual_seed(6)))
     for own in (None, torch.Generator().manual_seed(6)):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.utils import data
 
+from python.tests.torch_contract.conftest import each_order
 from python.tests.torch_contract.samples import Calls, Squares, draws, identity
 
 
@@ -29,6 +30,7 @@ def mark(number):
     info.dataset.marks.append((number, info.id, info.num_workers))
 
 
+@each_order
 def test_it_is_called_once_with_the_id_and_prepares_the_workers_copy(loader_class):
     dataset = Marked()
     loader = loader_class(dataset, 2, num_workers=2, worker_init_fn=mark, collate_fn=identity)

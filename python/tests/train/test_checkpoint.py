@@ -53,6 +53,7 @@ def test_gradients_and_buffers_are_those_of_the_plain_step(name, autocast):
         within.undo()
 
 
+@pytest.mark.full  # as the convolutions above, and larger
 def test_a_resnet_of_torchvision(torchvision):
     torch.manual_seed(0)
     model = torchvision.models.resnet50(num_classes=4)

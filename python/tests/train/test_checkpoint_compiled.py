@@ -140,6 +140,7 @@ def test_segments_are_for_models_that_are_not_compiled():
         checkpoint(ready, memory=1)
 
 
+@pytest.mark.full  # measuring one that is not compiled does so by the same code
 def test_measuring_leaves_gradients_and_random_numbers_alone():
     model, example = chain()
     ready = torch.compile(model, backend=PARTITIONED)

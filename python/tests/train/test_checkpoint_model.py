@@ -12,6 +12,7 @@ nn = torch.nn
 
 checkpoint = pytest.importorskip("drapps.train.checkpointing").checkpoint
 
+from python.tests.cells import some_full  # noqa: E402
 from python.tests.train.checkpointed import (  # noqa: E402
     Stack,
     assert_bit_equal,
@@ -94,25 +95,31 @@ def test_a_model_is_not_checkpointed_twice():
     assert not checkpoint(model, example).reason
 
 
-def test_compiling_afterwards():
+def normalized():
+    """A sequence of layers with buffers, and an input."""
+    layers = (nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.GELU()) for _ in range(4))
+    return nn.Sequential(*layers), torch.randn(8, 16)
+
+
+def small_stack():
+    """A small one, and an input."""
+    return Stack(3, 16), torch.randn(8, 8)
+
+
+@pytest.mark.parametrize("make", some_full([normalized, small_stack], small_stack))
+def test_compiling_afterwards(make):
     torch.manual_seed(0)
-    model = nn.Sequential(
-        *(nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.GELU()) for _ in range(4))
-    )
-    example = torch.randn(8, 16)
-    for make in (lambda: model, lambda: Stack(3, 16)):
-        plain = make()
-        example = torch.randn(8, 8) if isinstance(plain, Stack) else example
-        for each in plain.modules():
-            each.p = 0.0
-        other = copy.deepcopy(plain)
-        assert not checkpoint(other, example).reason
-        with disabled_dropout():
-            torch.compiler.reset()
-            wanted = state_after(torch.compile(plain, backend="aot_eager"), example)
-            torch.compiler.reset()
-            got = state_after(torch.compile(other, backend="aot_eager", fullgraph=True), example)
-        assert_bit_equal(wanted[:2], got[:2])
+    plain, example = make()
+    for each in plain.modules():
+        each.p = 0.0
+    other = copy.deepcopy(plain)
+    assert not checkpoint(other, example).reason
+    with disabled_dropout():
+        torch.compiler.reset()
+        wanted = state_after(torch.compile(plain, backend="aot_eager"), example)
+        torch.compiler.reset()
+        got = state_after(torch.compile(other, backend="aot_eager", fullgraph=True), example)
+    assert_bit_equal(wanted[:2], got[:2])
 
 
 @contextlib.contextmanager

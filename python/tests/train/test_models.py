@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from drapps import PipelineError, train  # noqa: E402
-from python.tests.ranks import run_ranks  # noqa: E402
+from python.tests.ranks import TORCH, run_ranks  # noqa: E402
 from python.tests.train.models import batches, loss_of, model_of, run, sgd, weights  # noqa: E402
 
 torch.set_num_threads(1)
@@ -154,7 +154,8 @@ def test_compiled_models(backend, in_place):
 
 
 def test_what_shards_is_refused(tmp_path):
-    (printed,) = run_ranks([Path(__file__).with_name("on_a_sharded_rank.py")], tmp_path, 1)
+    script = Path(__file__).with_name("on_a_sharded_rank.py")
+    (printed,) = run_ranks([script], tmp_path, 1, modules=TORCH)
     messages = json.loads(printed.splitlines()[-1])
     assert messages.pop("whole") == "nothing"
     names = {

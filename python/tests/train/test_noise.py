@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from drapps import PipelineError  # noqa: E402
 from drapps.train import BatchSchedule, NoiseEstimate, NoiseScale, adascale_gain  # noqa: E402
+from python.tests.cells import some_full  # noqa: E402
 
 WIDTH = 200
 
@@ -54,7 +55,7 @@ def test_the_estimate_is_near_the_truth():
     assert estimate.low < WIDTH < estimate.high
 
 
-@pytest.mark.parametrize("sizes", [[4, 4], [1, 5, 2], [8] * 4])
+@pytest.mark.parametrize("sizes", some_full([[4, 4], [1, 5, 2], [8] * 4], [1, 5, 2]))
 def test_numerator_and_denominator_are_unbiased(sizes):
     _, singles = measured(sizes, 1500)
     for values, truth in zip(singles.T, (WIDTH, 1.0), strict=True):

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import drapps.torch  # noqa: E402
 from drapps import PipelineError, train  # noqa: E402
 from drapps.train.planning.optimizer_cost import optimizer_cost  # noqa: E402
-from python.tests.ranks import run_ranks  # noqa: E402
+from python.tests.ranks import TORCH, run_ranks  # noqa: E402
 from python.tests.train.models import batches, loss_of, model_of, sgd, weights  # noqa: E402
 
 torch.set_num_threads(1)
@@ -245,6 +245,8 @@ def test_what_cannot_be_measured_is_said():
 
 def test_all_ranks_come_to_the_same(tmp_path):
     script = Path(__file__).with_name("plan_on_a_rank.py")
-    answers = [json.loads(each.splitlines()[-1]) for each in run_ranks([script], tmp_path, 2)]
+    answers = [
+        json.loads(each.splitlines()[-1]) for each in run_ranks([script], tmp_path, modules=TORCH)
+    ]
     assert answers[0] == answers[1]
     assert answers[0]["samples"] % 2 == 0

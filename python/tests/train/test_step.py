@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from drapps import PipelineError, train  # noqa: E402
-from python.tests.ranks import run_ranks  # noqa: E402
+from python.tests.ranks import TORCH, run_ranks  # noqa: E402
 from python.tests.train.models import batches, loss_of, model_of, run, sgd, weights  # noqa: E402
 
 torch.set_num_threads(1)
@@ -233,7 +233,7 @@ def test_ranks_are_accumulation_of_the_same_micro_batches(ranks, tmp_path):
     alone = train.Step(model, sgd(model), batch=len(sizes) // 2, noise=True)
     run(alone, model, batches(sizes))
     script = Path(__file__).with_name("on_a_rank.py")
-    for printed in run_ranks([script, json.dumps(sizes)], tmp_path, ranks):
+    for printed in run_ranks([script, json.dumps(sizes)], tmp_path, ranks, modules=TORCH):
         answer = json.loads(printed.splitlines()[-1])
         assert torch.allclose(torch.tensor(answer["weights"]), weights(model), atol=1e-6)
         assert answer["noise"] == pytest.approx(alone.noise.estimate.noise, rel=1e-4)

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from drapps import PipelineError, train  # noqa: E402
-from python.tests.ranks import run_ranks  # noqa: E402
+from python.tests.ranks import TORCH, run_ranks  # noqa: E402
 
 SCRIPT = Path(__file__).with_name("on_another_world.py")
 SAVED_AT, STEPS = 5, 16
@@ -18,7 +18,7 @@ def trained(folder, ranks, **plan):
     """What each of so many ranks says."""
     folder.mkdir()
     plan = {"resumed": None, "saved": None, "saved_at": None, "steps": STEPS, **plan}
-    printed = run_ranks([SCRIPT, json.dumps(plan)], folder, ranks)
+    printed = run_ranks([SCRIPT, json.dumps(plan)], folder, ranks, modules=TORCH)
     return [json.loads(each.splitlines()[-1]) for each in printed]
 
 
@@ -34,17 +34,18 @@ GROWS = {"warmup": 2, "every": 3, "share": 1e6}
 @pytest.mark.parametrize(
     ("rows", "batches"),
     [
-        (200, {1: 4, 2: 2, 4: 1}),  # a last step of an epoch is a short one
-        (
+        # A last step of an epoch is a short one.
+        pytest.param(200, {1: 4, 2: 2, 4: 1}, id="fixed", marks=pytest.mark.full),
+        pytest.param(
             192,
             {
                 1: {"least": 2, "most": 8, **GROWS},
                 2: {"least": 1, "most": 4, **GROWS},
                 4: {"least": 1, "most": 2, **GROWS},
             },
+            id="schedule",
         ),
     ],
-    ids=["fixed", "schedule"],
 )
 def test_a_training_of_two_ranks_goes_on_on_four_and_on_one(tmp_path, rows, batches):
     saved = str(tmp_path / "state.pt")

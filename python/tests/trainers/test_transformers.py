@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader as StockLoader  # noqa: E402
 from torch.utils.data import IterableDataset  # noqa: E402
 
 from drapps.torch import DataLoader  # noqa: E402
-from python.tests.cells import cells  # noqa: E402
+from python.tests.cells import cells, full  # noqa: E402
 from python.tests.trainers.samples import (  # noqa: E402
     Records,
     flat,
@@ -124,7 +124,7 @@ class RecordStream(IterableDataset):
         return (Records()[i] for i in range(first, 21, step))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, full(2)])
 def test_the_trainer_trains_on_a_stream_as_with_the_stock_loader(
     hf, accelerate, monkeypatch, workers
 ):
