@@ -28,11 +28,13 @@ from suites.run import CORES, LOGS, ROOT, Counts, Run, machine
 # Each compiles, and then tests, on all cores: two rows of them, beside those below.
 IN_TURN = [compiled.asan, compiled.fuzz], [compiled.tsan, compiled.cxx]
 COMPILED = [suite for row in IN_TURN for suite in row]
-# As many as there are slots at once, the next one as soon as one has ended: long ones first.
-SIDE_BY_SIDE = [interpreted.frameworks, interpreted.endings, interpreted.processes]
-SIDE_BY_SIDE += [interpreted.python, interpreted.control, interpreted.contract]
-SIDE_BY_SIDE += [interpreted.lint, interpreted.pictures, interpreted.text, interpreted.diagnosis]
-SIDE_BY_SIDE += [interpreted.states, interpreted.layering, interpreted.soak]
+# As many as there are slots at once, the next one as soon as one has ended. First those that are
+# long in a full run.
+SIDE_BY_SIDE = [interpreted.pictures, interpreted.python, interpreted.processes]
+SIDE_BY_SIDE += [interpreted.control, interpreted.trainers, interpreted.diagnosis]
+SIDE_BY_SIDE += [interpreted.contract, interpreted.endings, interpreted.frameworks]
+SIDE_BY_SIDE += [interpreted.lint, interpreted.text, interpreted.states]
+SIDE_BY_SIDE += [interpreted.layering, interpreted.soak]
 SLOTS = CORES + 3  # much of what the Python suites do is to wait
 # These fill what the others leave idle: they compile, with empty caches, or take a fixed time.
 GIVES_WAY = {*COMPILED, interpreted.lint, interpreted.soak}

@@ -30,6 +30,7 @@ MARKS = {
     "scenarios.md": pytest.mark.full,  # it plays some
     "checkpointing.md": pytest.mark.full,  # it plans, and trains
     "coming-from.md": pytest.mark.full,  # it imports every framework
+    "tensorflow.md": pytest.mark.full,  # which is imported elsewhere
 }
 
 

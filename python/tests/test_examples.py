@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from python.tests.cells import some_full
 from python.tests.ranks import run_ranks
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -46,6 +47,10 @@ NEEDS = {
     "torch_swap.py": ["torch", "torchvision"],
     "train_everything.py": ["torch"],
 }
+MARKS = {
+    "jax_train.py": pytest.mark.jax,
+    "keras_train.py": pytest.mark.full,  # TensorFlow is imported elsewhere
+}
 
 
 def test_no_example_is_forgotten():
@@ -60,10 +65,7 @@ def skip_where_absent(script):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(script, marks=pytest.mark.jax if "jax" in NEEDS.get(script, ()) else ())
-        for script in CASES
-    ],
+    [pytest.param(script, marks=MARKS.get(script, ())) for script in CASES],
 )
 def test_the_example_runs(script, photos, monkeypatch, capsys):
     skip_where_absent(script)
@@ -79,10 +81,7 @@ def test_the_example_runs(script, photos, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(script, marks=[] if script == "ddp_train.py" else pytest.mark.full)
-        for script in RANKS
-    ],
+    some_full(RANKS),
 )
 def test_the_example_runs_on_two_ranks(script, photos, tmp_path):
     skip_where_absent(script)

@@ -136,9 +136,13 @@ def pictures(run: Run) -> None:
     run.pytest(*PICTURES, **FORKS)
 
 
-def frameworks(run: Run) -> None:
-    """Test the fronts of other frameworks, trainers, examples and the code in the docs."""
+def trainers(run: Run) -> None:
+    """Test trainers, examples and the code in the docs."""
     run.pytest(*TRAINERS, **FORKS)
+
+
+def frameworks(run: Run) -> None:
+    """Test the fronts of other frameworks."""
     run.pytest(*OTHERS, **FORKS)
 
 
