@@ -206,7 +206,8 @@ FULL = """
     sys.path.insert(0, {here!r})
     from python.tests.test_trace import native, python, run_for
     path, kind, photos = {path!r}, {kind!r}, {photos!r}
-    loader = native(photos) if kind == "threads" else python()
+    persistent = {{"persistent_workers": kind == "persistent"}}
+    loader = native(photos) if kind == "threads" else python(**persistent)
     recording = loader.record(path)
     run_for(loader, 1.5)
     # The file is as large as one may be, and other files are not: batches are shared through some.
@@ -232,7 +233,7 @@ FULL = """
 """
 
 
-@pytest.mark.parametrize("kind", ["threads", full("processes")])
+@pytest.mark.parametrize("kind", ["threads", "persistent", full("processes")])
 def test_a_full_disk_ends_the_recording_with_one_warning(kind, photos, tmp_path):
     path = tmp_path / "run.trace"
     code = textwrap.dedent(FULL).format(

@@ -96,9 +96,11 @@ class ControlledLoader(IteratedLoader[T_co]):
         return begun
 
     def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
+        self._look_after_recording(self._lasting)
         return self._passes.begin_python(self, base_seed, since)
 
     def _begin(self, base_seed: int, native: Native | None = None, since: int = 0) -> Pass:
+        self._look_after_recording(self._lasting)
         native = native or self._required()
         return self._passes.begin_native(self, native, base_seed, since, self._bad_samples_file)
 
@@ -140,8 +142,8 @@ class ControlledLoader(IteratedLoader[T_co]):
         self._look_after_recording(execution)
         return execution.explain()
 
-    def _look_after_recording(self, execution: Execution) -> None:
-        if self._recording is not None:
+    def _look_after_recording(self, execution: Execution | None) -> None:
+        if self._recording is not None and execution is not None:
             look_after(self._recording, execution.control)
 
     def stats(self) -> Stats:
