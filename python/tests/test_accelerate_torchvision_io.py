@@ -13,12 +13,13 @@ from benchmarks.own_datasets.cases import PINS
 from python.tests.ranks import PACKAGES
 
 QUICK, FULL = 60, 20_000  # random calls
+SHARES = 20  # tests among which the full ones are divided
 
 
-def run(interpreter, calls, request):
+def run(interpreter, calls, request, *chosen):
     command = [interpreter, "-m", "pytest", "-q", "python/tests/torchvision_io_calls.py"]
-    command += ["-m", request.config.getoption("markexpr")]
-    own = {"PYTHONPATH": str(PACKAGES), "DRAPPS_TEST_CALLS": str(calls)}
+    command += ["-m", request.config.getoption("markexpr"), *chosen]
+    own = {"PYTHONPATH": str(PACKAGES), "DRAPPS_TEST_CALLS": f"{calls.start} {calls.stop}"}
     done = subprocess.run(
         command,
         cwd=PACKAGES.parent,
@@ -31,9 +32,12 @@ def run(interpreter, calls, request):
 
 
 def test_it_holds_in_a_process_that_has_them(torchvision, request):  # noqa: ARG001
-    run(sys.executable, QUICK, request)
+    run(sys.executable, range(QUICK), request)
 
 
 @pytest.mark.full
-def test_it_holds_in_an_environment_where_they_load_by_themselves(request):
-    run(environment.ensure("torchvision", PINS), FULL, request)
+@pytest.mark.parametrize("share", range(SHARES))
+def test_it_holds_in_an_environment_where_they_load_by_themselves(share, request):
+    calls = range(share * FULL // SHARES, (share + 1) * FULL // SHARES)
+    chosen = [] if share == 0 else ["-k", "random"]
+    run(environment.ensure("torchvision", PINS), calls, request, *chosen)

@@ -47,6 +47,16 @@ def test_a_share_of_the_files_is_held_and_verified(paths):
     assert half.held_around() == 0
 
 
+@pytest.mark.usefixtures("leaves_memory")
+def test_files_that_are_named_without_a_folder_have_others_beside_them(paths, monkeypatch):
+    monkeypatch.chdir(Path(paths[0]).parent)
+    names = [Path(path).name for path in paths]
+    half = Files(names[:4], samples=4)
+    half.hold(1.0)
+    page_cache.empty(names[4:])
+    assert half.held_around() == 0
+
+
 def test_files_of_nothing_and_files_that_are_gone(paths, tmp_path):
     (tmp_path / "empty").touch()
     assert page_cache.resident([str(tmp_path / "empty")]) == 1 == page_cache.resident([])

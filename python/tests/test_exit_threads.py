@@ -18,7 +18,7 @@ import torchvision
 import drapps
 import drapps.torch
 
-tries, folder = int(sys.argv[1]), sys.argv[2]
+tries, part, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 torch.set_num_threads(1)
 for number in range(16):
     os.makedirs(f"{folder}/{number % 2}", exist_ok=True)
@@ -100,7 +100,7 @@ scenes = [
     a_fork_within_a_pass,
 ]
 for number, (scene, make) in enumerate(
-    [(scene, make) for _ in range(tries) for scene in scenes for make in makers]
+    [(scene, make) for _ in range(tries) for scene in scenes for make in makers][part::4]
 ):
     if (child := os.fork()) == 0:
         signal.alarm(300)
@@ -188,5 +188,6 @@ def test_a_thread_that_holds_what_the_process_needs_to_end_ends_it(tmp_path):
 
 
 @pytest.mark.full
-def test_every_end_of_an_interpreter_is_an_end_without_abort(tmp_path):
-    assert run_script(SCENES, 4, tmp_path) == ""
+@pytest.mark.parametrize("part", range(4))  # each with all the ways to end, and all loaders
+def test_every_end_of_an_interpreter_is_an_end_without_abort(part, tmp_path):
+    assert run_script(SCENES, 4, part, tmp_path) == ""

@@ -38,7 +38,12 @@ def test_a_sleeping_stage_is_found_with_its_line(stage, tmp_path):
     text = script(STEP=0.01, **CAUSES[stage])
     others = set(CAUSES) - {stage}
     done, report = undisturbed(
-        text, tmp_path, lambda report: all(report["stages"].get(o, 0) <= 0.03 for o in others)
+        text,
+        tmp_path,
+        lambda report: (
+            report["verdict"] == stage
+            and all(report["stages"].get(other, 0) <= 0.03 for other in others)
+        ),
     )
     assert report["data_bound"] and report["verdict"] == stage
     # A batch takes 40 ms, a step 10: the rest is waited for.

@@ -85,10 +85,10 @@ class Files:
         """
         own, folders = set(self.paths), {os.path.dirname(path) for path in self.paths}  # noqa: PTH120
         others = [
-            entry.path
+            path
             for folder in sorted(folders)[:_FOLDERS]
-            for entry in os.scandir(folder)
-            if entry.is_file() and entry.path not in own
+            for entry in os.scandir(folder or ".")  # of a path that is a name alone
+            if entry.is_file() and (path := os.path.join(folder, entry.name)) not in own  # noqa: PTH118
         ]
         apart = max(1, len(others) // _LOOKED_AT)
         return page_cache.resident(others[::apart]) if others else self.held()
