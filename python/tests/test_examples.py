@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from python.tests.cells import some_full
 from python.tests.ranks import run_ranks
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -79,10 +78,8 @@ def test_the_example_runs(script, photos, monkeypatch, capsys):
         assert printed[0].startswith("lifted: ")
 
 
-@pytest.mark.parametrize(
-    "script",
-    some_full(RANKS),
-)
+@pytest.mark.full
+@pytest.mark.parametrize("script", RANKS)
 def test_the_example_runs_on_two_ranks(script, photos, tmp_path):
     skip_where_absent(script)
     for rank, output in enumerate(run_ranks([EXAMPLES / script, photos], tmp_path)):

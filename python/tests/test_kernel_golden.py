@@ -96,7 +96,7 @@ def torch_resize(
     return output
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     sizes,
     sizes,
@@ -130,7 +130,7 @@ def test_resize_gives_torchs_bytes_for_crops_of_photographs(name: str) -> None:
         np.testing.assert_array_equal(output, expected, err_msg=f"{h} x {w}")
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     sizes, sizes, sizes, sizes, st.sampled_from([1, 3]), st.booleans(), st.integers(0, 2**32 - 1)
 )

@@ -69,11 +69,11 @@ def make(request):
 
     def make(order="shuffled", batch_size=4, **options):
         if request.param == "python":
-            dataset = Numbers()
+            dataset, workers = Numbers(), 2
         else:
-            dataset = folder(*map(request.getfixturevalue, ("photos", "torchvision")))
+            dataset, workers = folder(*map(request.getfixturevalue, ("photos", "torchvision"))), 1
         sampler = SAMPLERS[order](dataset)
-        options = {"generator": seeded(7), "num_workers": 1, **options}
+        options = {"generator": seeded(7), "num_workers": workers, **options}
         shuffle = True if sampler is None else None
         loader = DataLoader(dataset, batch_size, shuffle, sampler, **options)
         assert bool(loader.lifted()) == (request.param == "lifted" and order != "stateful")

@@ -173,6 +173,6 @@ def test_a_signal_ends_it_as_it_would_without(trainings, number):
 
 def test_an_end_within_the_delay_leaves_nothing(trainings):
     script = TRAINING.replace("0.001", "0")
-    for _ in range(2):
+    for _ in range(5):
         trainings.end(trainings.start(script))
     assert not trainings.folder.exists() or list(trainings.folder.iterdir()) == []

@@ -112,7 +112,7 @@ def shared():
 
 def test_many_loaders_leave_nothing_open(own_class):
     def run():
-        for number in range(2):
+        for number in range(4):
             loader = own_class(Calls(large, 8), 2, num_workers=1)
             if number % 2:
                 list(loader)

@@ -1,5 +1,4 @@
 #include "drapps/cache/store.h"
-#include "drapps/base/full_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,8 @@
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "drapps/base/full_testing.h"
 
 namespace drapps::cache {
 namespace {

@@ -1,5 +1,4 @@
 #include "drapps/rl/learner.h"
-#include "drapps/base/full_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <vector>
+
+#include "drapps/base/full_testing.h"
 
 namespace drapps::rl {
 namespace {

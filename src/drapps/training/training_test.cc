@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/base/full_testing.h"
 #include "drapps/control/simulation.h"
 #include "drapps/policy/registry.h"
 #include "drapps/training/trainer.h"
@@ -140,7 +141,8 @@ TEST(Trainer, GoesOnFromACheckpointToTheLastBit) {
 }
 
 TEST(Trainer, HardEpisodesAreLookedForAndACheckpointKnowsThem) {
-  const json options{{"hard", 0.5}};
+  const int decisions = full_tests() ? 4096 : 2048;
+  const json options{{"hard", 0.5}, {"decisions", decisions}};
   const auto through = small_trainer(options);
   for (int i = 0; i < 3; ++i) through->go_on();
   const std::vector<std::uint8_t> saved = through->save();
@@ -150,7 +152,7 @@ TEST(Trainer, HardEpisodesAreLookedForAndACheckpointKnowsThem) {
   while (!through->done()) through->go_on();
   while (!(*again)->done()) (*again)->go_on();
   EXPECT_EQ((*again)->save(), through->save());
-  const auto plain = small_trainer();
+  const auto plain = small_trainer({{"decisions", decisions}});
   while (!plain->done()) plain->go_on();
   EXPECT_NE(plain->weights(), through->weights());
 }

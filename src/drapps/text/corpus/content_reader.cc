@@ -13,8 +13,9 @@ namespace drapps::text {
 namespace {
 
 constexpr std::uint64_t kFetch = std::uint64_t{1} << 20;
-constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;  // most lines end soon
-constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;
+// Behind the block, where most lines end soon.
+constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;
+constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;  // of what is decompressed
 
 }  // namespace
 
@@ -27,8 +28,8 @@ class ContentReader::Decompressor {
     bool whole = false;       // what was compressed together ends here
   };
   virtual ~Decompressor() = default;
-  /// Bytes that what begins at `in` has when decompressed; the most that there are where it does not say.
-  virtual std::uint64_t content(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
+  /// How many bytes what begins at `in` has when decompressed; UINT64_MAX where it does not say.
+  virtual std::uint64_t content_size(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
   /// Decompresses some of `in`. An error is kCorrupt, with a message alone.
   virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
 };
@@ -38,7 +39,7 @@ class ContentReader::ZstdContent final : public Decompressor {
   ZstdContent() : stream_(ZSTD_createDStream()) {
     if (stream_ == nullptr) throw std::bad_alloc();
   }
-  std::uint64_t content(std::span<const std::uint8_t> in) const noexcept override {
+  std::uint64_t content_size(std::span<const std::uint8_t> in) const noexcept override {
     const unsigned long long bytes = ZSTD_getFrameContentSize(in.data(), in.size());
     return bytes == ZSTD_CONTENTSIZE_UNKNOWN || bytes == ZSTD_CONTENTSIZE_ERROR ? UINT64_MAX : bytes;
   }
@@ -160,7 +161,7 @@ Status ContentReader::decompress(std::string& into, std::size_t before) {
   const std::size_t size = into.size();
   const std::span<const std::uint8_t> input{input_.data() + used_, input_size_ - used_};
   // A frame for which there is room is decompressed to where it belongs, and what is resized is written first.
-  const std::uint64_t content = whole_ ? decompressor_->content(input) : UINT64_MAX;
+  const std::uint64_t content = whole_ ? decompressor_->content_size(input) : UINT64_MAX;
   const std::size_t most = behind_ ? kPieceBeyond : kPiece - (size - before);
   const auto room = static_cast<std::size_t>(std::clamp<std::uint64_t>(content, 1, most));
   into.resize(size + room);
