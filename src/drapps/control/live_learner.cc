@@ -81,12 +81,15 @@ void LiveLearner::decided(const Observation& seen, const PolicyState& before, co
   const bool held = decision.weights_hold == Hold::kBudget ||
                     fit_settings(decision.before, by.limits()) != decision.before ||
                     std::ranges::find(decision.holds, Hold::kBudget) != decision.holds.end();
+  const bool fallback = fallen_back(network_, seen, by.limits(), memory).has_value();
   const bool probe = !by.asked() || seen.turn == Turn::kTaken;
   if (seen.time_ns == 0 || decision.signals != Hold::kNone) {
     now.left_out = LeftOut::kFault;
     now.point.sound = false;
   } else if (probe) {
     now.left_out = LeftOut::kProbe;
+  } else if (fallback) {
+    now.left_out = LeftOut::kFallback;
   } else if (held) {
     now.left_out = LeftOut::kBudget;
   } else if (tuner_.busy() || !next_.empty()) {
@@ -250,7 +253,7 @@ std::string LiveLearner::take_remark() {
 
 nlohmann::json LiveLearner::to_json() const {
   const std::lock_guard lock(mutex_);
-  constexpr std::array<const char*, kLeftOut> kNames{"fault", "budget", "probe", "pause", "learning"};
+  constexpr std::array<const char*, kLeftOut> kNames{"fault", "budget", "probe", "fallback", "pause", "learning"};
   nlohmann::json left_out = nlohmann::json::object();
   for (std::size_t i = 0; i < kLeftOut; ++i) left_out[kNames[i]] = left_out_[i];
   const auto passed = static_cast<double>(now_ns_ - began_ns_);

@@ -1,7 +1,8 @@
 // A learned policy that goes on learning where it runs: what it learns from, what it may take, and what becomes of it.
 //
 // 1. A step, from one decision to the next, counts where the policy was asked and nothing interfered: no fault of an
-//    observation, no knob held by a budget, no probe of its own judge or of another loader's, no pause between passes.
+//    observation, no knob held by a budget, no probe of its own judge or of another loader's, no settings of its
+//    fallback, no pause between passes.
 // 2. So many steps are an update (rl/fine_tuner.h): of the critic first, then of the actor's last layer, held by the
 //    policy that was given. A published design learns with all of its network, from its paper's reward. The best rate,
 //    which DRAPPS's own reward asks for, is one that a twentieth of the latest steps exceed.
@@ -63,13 +64,14 @@ class LiveLearner {
   /// What there is to say of it, for explain(); empty where nothing has happened since it was asked.
   std::string take_remark();
 
-  /// {"steps", "left_out": {"fault", "budget", "probe", "pause", "learning"}, "updates", "explained", "away",
+  /// {"steps", "left_out": {"fault", "budget", "probe", "fallback", "pause", "learning"}, "updates", "explained",
+  /// "away",
   ///  "renewals", "rollbacks", "kept", "cpu_s", "core_share", "weights", "given", "folder", "trouble"}
   nlohmann::json to_json() const;
 
  private:
-  enum class LeftOut : std::uint8_t { kFault, kBudget, kProbe, kPause, kLearning };
-  static constexpr std::size_t kLeftOut = 5;
+  enum class LeftOut : std::uint8_t { kFault, kBudget, kProbe, kFallback, kPause, kLearning };
+  static constexpr std::size_t kLeftOut = 6;
   static constexpr std::size_t kRates = 512;  // of the latest steps
 
   /// A decision, of which it is not yet known what comes of it.

@@ -83,8 +83,10 @@ struct LiveLearning : testing::Test {
             .learn = true,
             .keep_in = root / "kept"};
   }
-  PolicyConfig careful(LearnedMoves::Choice choice) const {
-    return {.name = "ppo", .weights = wanting(default_shape(8), choice), .learn = true, .keep_in = root / "kept"};
+  PolicyConfig careful(LearnedMoves::Choice choice, bool falls_back = false) const {
+    LearnedShape shape = default_shape(8);
+    shape.falls_back = falls_back;
+    return {.name = "ppo", .weights = wanting(shape, choice), .learn = true, .keep_in = root / "kept"};
   }
   fs::path kept_of(const PolicyConfig& config) const { return root / "kept" / weights_hash(config.weights); }
 
@@ -240,6 +242,14 @@ TEST_F(LiveLearning, StepsWithFaultsAndBudgetsAreLeftOut) {
   plant->limit_workers(2);
   run(3);
   EXPECT_GE(client.learning()["left_out"]["budget"], 1);
+}
+
+TEST_F(LiveLearning, SettingsOfTheFallbackAreNotLearntFrom) {
+  Simulated run(careful(LearnedMoves::kDown, /*falls_back=*/true));
+  run.run(60);
+  EXPECT_GE(run.learnt()["left_out"]["fallback"], 20);
+  EXPECT_GE(run.learnt()["steps"], 5);
+  EXPECT_THAT(run.log(), HasSubstr("its moves were slower"));
 }
 
 TEST_F(LiveLearning, OtherThreadsMayLookAndFreezeMeanwhile) {

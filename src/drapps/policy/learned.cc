@@ -50,6 +50,11 @@ void look(const LearnedNetwork& network, const Observation& seen, const Limits& 
   }
 }
 
+std::optional<Settings> fallen_back(const LearnedNetwork& network, const Observation& seen, const Limits& limits,
+                                    LearnedMemory& memory) noexcept {
+  return network.falls_back ? fall_back(seen, limits, network.moves.knobs(), memory.fallback) : std::nullopt;
+}
+
 static_assert(sizeof(LearnedMemory) + sizeof(LoadWindow) <= kPolicyMemory);
 
 /// What the heuristic remembers stands behind what the network does.
@@ -67,7 +72,12 @@ Settings LearnedPolicy::decide(const Observation& observation, PolicyState& stat
   LearnedLook step;
   auto memory = state.load<LearnedMemory>();
   look(network_, observation, state.limits, draws_, memory, step);
+  const std::optional<Settings> safe = fallen_back(network_, observation, state.limits, memory);
   state.store(memory);
+  if (safe) {
+    say_falls_back(memory.fallback.phase, state);
+    return *safe;
+  }
   const Settings settings =
       network_.moves.moved(proposed_by_base(observation, state), state.limits, step.action.data());
   say_moves(observation.settings, settings, state);
@@ -92,6 +102,16 @@ void LearnedPolicy::say_stays(PolicyState& state) const {
   if (no_lanes) return state.say("nothing looks better than to stay; masked: shares of lanes");
   if (missing == 1) return state.say("nothing looks better than to stay; masked: %s", first);
   state.say("nothing looks better than to stay; masked: %s, and %zu more", first, missing - 1);
+}
+
+void LearnedPolicy::say_falls_back(FallbackPhase phase, PolicyState& state) {
+  if (phase == FallbackPhase::kMeasures) {
+    return state.say("measures how fast samples come before it moves anything");
+  }
+  if (phase == FallbackPhase::kReturns) {
+    return state.say("its moves were slower: back to settings that were faster");
+  }
+  state.say("its moves were slower: the faster settings stay for a while");
 }
 
 /// The first knob that moves stands for all.
@@ -122,7 +142,7 @@ bool LearnedPolicy::knows(const PolicyState& state) const noexcept {
   const auto memory = state.load<LearnedMemory>();
   return std::ranges::all_of(memory.last, [](float value) { return std::isfinite(value) && std::abs(value) <= 5; }) &&
          std::isfinite(memory.before.cpu_seconds) && std::isfinite(memory.best.pace) && memory.best.pace >= 0 &&
-         std::isfinite(memory.best.best) && memory.best.best >= 0;
+         std::isfinite(memory.best.best) && memory.best.best >= 0 && is_fallback_memory(memory.fallback);
 }
 
 }  // namespace drapps

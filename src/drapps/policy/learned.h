@@ -4,12 +4,15 @@
 // All sums are taken in one order and no library's function is asked, so the same observations give the same moves at
 // every SIMD level. A decision allocates nothing.
 //
+// A network with a fallback (fallback.h) has the knobs only where that lets it.
+//
 // A residual policy moves by a notch what a heuristic proposes, and not what is in force.
 // Source: T. Silver, K. Allen, J. Tenenbaum, L. Kaelbling, "Residual policy learning", arXiv:1812.06298, 2018.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -43,6 +46,12 @@ struct LearnedLook {
 void look(const LearnedNetwork& network, const Observation& seen, const Limits& limits, bool draws,
           LearnedMemory& memory, LearnedLook& into) noexcept;
 
+/// The settings that its fallback puts in force in the place of the network's moves; nothing where it has none, or the
+/// network has the knobs.
+/// @param memory  that look() has given the observation to.
+std::optional<Settings> fallen_back(const LearnedNetwork& network, const Observation& seen, const Limits& limits,
+                                    LearnedMemory& memory) noexcept;
+
 class LearnedPolicy final : public Policy {
  public:
   /// kInvalidArgument where weights are missing, or are none (learned_weights.h).
@@ -63,6 +72,7 @@ class LearnedPolicy final : public Policy {
   Settings proposed_by_base(const Observation& observation, PolicyState& state) const;
   /// Says that nothing moves, and which of the network's knobs and lanes this plant has not.
   void say_stays(PolicyState& state) const;
+  static void say_falls_back(FallbackPhase phase, PolicyState& state);
   void say_moves(const Settings& before, const Settings& after, PolicyState& state) const;
 
   LearnedNetwork network_;

@@ -15,6 +15,7 @@
 #include "drapps/base/result.h"
 #include "drapps/plant/features.h"
 #include "drapps/plant/policy.h"
+#include "drapps/policy/fallback.h"
 
 namespace drapps {
 
@@ -35,6 +36,7 @@ struct LearnedMemory {
   Settings settings;                        // in force at the decision before
   FeatureCounters before;
   BestSeen best;
+  FallbackMemory fallback;
   std::array<float, kMostDifferences> last;  // features of which differences are taken
 };
 static_assert(std::is_trivially_copyable_v<LearnedMemory> && sizeof(LearnedMemory) <= kPolicyMemory);

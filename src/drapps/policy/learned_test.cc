@@ -17,6 +17,7 @@
 namespace drapps {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 rl::Mlp<float> drawn_actor(const LearnedShape& shape, std::uint64_t seed = 1) {
@@ -35,6 +36,13 @@ std::string refusal_of_weights(std::span<const std::byte> bytes) {
   if (read.ok()) return "read";
   EXPECT_EQ(read.error().code, ErrorCode::kInvalidArgument);
   return read.error().message;
+}
+
+/// Whose network always has the knobs.
+LearnedShape shape_without_fallback(std::size_t hidden = 64) {
+  LearnedShape shape = default_shape(hidden);
+  shape.falls_back = false;
+  return shape;
 }
 
 Limits learned_limits() {
@@ -163,7 +171,7 @@ TEST(LearnedPolicy, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
   const Limits limits = learned_limits();
   std::size_t moves = 0;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(), seed)});
+    const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(shape_without_fallback(), seed)});
     PolicyState state{.limits = limits};
     Settings settings{.knobs = {4, 8, 4, 1}};
     std::array<std::uint64_t, kKnobs> moved_at{};
@@ -188,7 +196,7 @@ TEST(LearnedPolicy, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
 }
 
 TEST(LearnedPolicy, SaysThatItMovesWorkersBetweenLanes) {
-  LearnedShape shape = default_shape(4);
+  LearnedShape shape = shape_without_fallback(4);
   shape.knobs.clear();
   shape.lanes = {"decode", "augment"};
   LearnedNetwork network = *network_of(shape);
@@ -201,6 +209,31 @@ TEST(LearnedPolicy, SaysThatItMovesWorkersBetweenLanes) {
   const Settings next = LearnedPolicy(std::move(network), "ppo").decide(looked_at(1, settings), state);
   EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kDecode)], 9);
   EXPECT_EQ(state.why.view(), "the network moves workers from one lane to another");
+}
+
+TEST(LearnedPolicy, WithAFallbackMeasuresFirstAndTakesBackWhatMadeSamplesSlower) {
+  LearnedNetwork network = *network_of(default_shape(4));
+  network.actor.parameters().end()[-16] = 1;  // the bias of workers up, of six knobs with three choices each
+  const LearnedPolicy policy(std::move(network), "ppo");
+  PolicyState state{.limits = learned_limits()};
+  const Settings start{.knobs = {4, 8, 4, 1}};
+  Settings settings = start;
+  std::vector<std::string> said;
+  Observation seen{.time_ns = 1'000'000'000};
+  for (int turn = 0; turn < 12; ++turn) {
+    seen.time_ns += 500'000'000;
+    seen.samples += settings == start ? 500 : 400;
+    seen.settings = settings;
+    settings = policy.decide(seen, state);
+    EXPECT_TRUE(policy.knows(state));
+    if (said.empty() || said.back() != state.why.view()) said.emplace_back(state.why.view());
+  }
+  EXPECT_EQ(settings, start);
+  EXPECT_THAT(said,
+              ElementsAre("measures how fast samples come before it moves anything", "the network moves workers up",
+                          HasSubstr("nothing looks better than to stay"), "the network moves workers up",
+                          "its moves were slower: back to settings that were faster",
+                          "its moves were slower: the faster settings stay for a while"));
 }
 
 TEST(LearnedPolicy, TheSameSeenAndRememberedGivesTheSame) {
@@ -285,7 +318,7 @@ TEST(Published, SharesOfLanesAreSixteenthsOfWhichEachHasOne) {
 }
 
 TEST(LearnedPolicy, DrawsItsMovesByTheTimeOfTheObservationWhereItGoesOnLearning) {
-  const LearnedShape shape = default_shape(4);
+  const LearnedShape shape = shape_without_fallback(4);
   const std::vector<std::byte> weights = weights_to_bytes(shape, network_of(shape)->actor.parameters());
   const auto moves = [&](bool learn) {
     const auto policy = *make_policy({.name = "ppo", .weights = weights, .learn = learn});

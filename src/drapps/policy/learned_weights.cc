@@ -77,6 +77,7 @@ json shape_to_json(const LearnedShape& shape) {
   if (shape.whole_shares) root["whole_shares"] = true;
   if (!shape.over.empty()) root["over"] = shape.over;
   if (shape.remembers_best) root["best"] = true;
+  if (shape.falls_back) root["falls_back"] = true;
   return root;
 }
 
@@ -95,7 +96,9 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
   const bool whole = from.is_object() && from.contains("whole_shares") && from["whole_shares"] == true;
   const bool over = from.is_object() && from.contains("over");
   const bool best = from.is_object() && from.contains("best") && from["best"] == true;
-  if (!from.is_object() || from.size() != 5U + whole + over + best || (over && !from["over"].is_string())) {
+  const bool falls_back = from.is_object() && from.contains("falls_back") && from["falls_back"] == true;
+  if (!from.is_object() || from.size() != 5U + whole + over + best + falls_back ||
+      (over && !from["over"].is_string())) {
     return std::nullopt;
   }
   for (const char* key : {"features", "differences", "knobs", "lanes", "hidden"}) {
@@ -109,7 +112,8 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
                      .hidden = from["hidden"].get<std::vector<std::size_t>>(),
                      .whole_shares = whole,
                      .over = over ? from["over"].get<std::string>() : "",
-                     .remembers_best = best};
+                     .remembers_best = best,
+                     .falls_back = falls_back};
   for (const json& each : from["features"]) {
     if (!all_strings(each) || each.size() != 3) return std::nullopt;
     shape.features.push_back({each[0], each[1], each[2]});
@@ -130,7 +134,10 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
 std::string_view name_of(KnobMove move) noexcept { return kMoveNames[static_cast<std::size_t>(move)]; }
 
 LearnedShape default_shape(std::size_t hidden) {
-  LearnedShape shape{.features = named_features(kSeenFeatures), .hidden = {hidden, hidden}, .remembers_best = true};
+  LearnedShape shape{.features = named_features(kSeenFeatures),
+                     .hidden = {hidden, hidden},
+                     .remembers_best = true,
+                     .falls_back = true};
   for (std::size_t i = 0; i < kMostDifferences; ++i) shape.differences.emplace_back(kSeenFeatures[i]);
   for (const KnobId id : kMovedKnobs) shape.knobs.push_back(named_knob(id));
   return shape;
@@ -152,7 +159,8 @@ Result<LearnedNetwork> network_of(const LearnedShape& shape) {
   if (!shape.over.empty() && std::ranges::find(kBasePolicies, shape.over) == kBasePolicies.end()) {
     return invalid("the weights move what the policy \"" + shape.over + "\" proposes, which none can in this version");
   }
-  return LearnedNetwork{*std::move(inputs), *std::move(moves), rl::Mlp<float>(std::move(sizes)), shape.over};
+  return LearnedNetwork{*std::move(inputs), *std::move(moves), rl::Mlp<float>(std::move(sizes)), shape.over,
+                        shape.falls_back};
 }
 
 std::vector<std::byte> weights_to_bytes(const LearnedShape& shape, std::span<const float> parameters) {

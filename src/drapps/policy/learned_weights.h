@@ -12,7 +12,8 @@
 //
 // A knob that does not move by notches has "ends", "any" or "share" as a fourth entry; with "whole_shares": true the
 // shares of all lanes are said at once. With "over": "aimd" the moves are of what that policy proposes. With "best":
-// true it sees how its pace and its knobs stand to the fastest ones so far (learned_inputs.h).
+// true it sees how its pace and its knobs stand to the fastest ones so far (learned_inputs.h). With "falls_back": true
+// the settings of the fastest pace come back where its moves make samples slower (fallback.h).
 //
 // A version that has more features, knobs or lanes runs the same weights: it leaves alone what they do not name.
 #pragma once
@@ -42,6 +43,7 @@ struct LearnedShape {
   bool whole_shares = false;  // of the lanes, not sixteenths
   std::string over{};         // the policy whose proposals it moves, of kBasePolicies; empty: what is in force
   bool remembers_best = false;
+  bool falls_back = false;
   bool operator==(const LearnedShape&) const = default;
 };
 
@@ -53,6 +55,7 @@ struct LearnedNetwork {
   LearnedMoves moves;
   rl::Mlp<float> actor;
   std::string over;
+  bool falls_back = false;
 };
 
 /// "notch", "ends", "any" or "share".

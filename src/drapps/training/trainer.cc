@@ -41,6 +41,7 @@ void each_number(Options& options, const Visit& visit) {
   visit("form", options.form, 0.0, 1.0);
   visit("look_ahead", options.look_ahead, 0.0, 1.0);
   visit("best", options.best, 0.0, 1.0);
+  visit("fallback", options.fallback, 0.0, 1.0);
   visit("sac", options.by_sac, 0.0, 1.0);
   visit("hard", options.plant.hard, 0.0, 1.0);
   visit("like", options.episodes.like, 0.0, 1.0);
@@ -267,6 +268,7 @@ Trainer::Trainer(const TrainingOptions& options, std::optional<Recorded> recorde
 LearnedShape Trainer::shape_of(const TrainingOptions& options) {
   LearnedShape own = default_shape(options.learner.hidden);
   own.remembers_best = options.best != 0 && options.design != kResidual;
+  own.falls_back = options.fallback != 0 && options.design != kResidual;
   if (options.form != 0) own.knobs.push_back(named_knob(KnobId::kForm, KnobMove::kAny));
   if (options.look_ahead == 0) {
     constexpr std::string_view kToCome = "upcoming.";

@@ -240,8 +240,9 @@ TEST(Trainer, OptionsThatCannotBeAreNamed) {
 }
 
 /// A network that always wants the least of everything.
-std::unique_ptr<Policy> policy_of_less(bool judge) {
-  const LearnedShape shape = default_shape(1);
+std::unique_ptr<Policy> policy_of_less(bool judge, bool falls_back) {
+  LearnedShape shape = default_shape(1);
+  shape.falls_back = falls_back;
   rl::Mlp<float> actor = network_of(shape)->actor;
   const std::span<float> biases = actor.parameters().last(actor.outputs());
   for (std::size_t i = LearnedMoves::kDown; i < biases.size(); i += LearnedMoves::kChoices) biases[i] = 1;
@@ -250,7 +251,7 @@ std::unique_ptr<Policy> policy_of_less(bool judge) {
   return *std::move(policy);
 }
 
-TEST(LearnedPolicy, ThatMakesALoaderSlowIsThrownOutByTheJudge) {
+TEST(LearnedPolicy, ThatMakesALoaderSlowIsThrownOutByTheJudgeOrTakenBackByItsFallback) {
   sim::World world;
   world.machine.cores.count = 8;
   world.workload.stages[sim::kDecodeStage].cpu = 4e-3;
@@ -259,8 +260,9 @@ TEST(LearnedPolicy, ThatMakesALoaderSlowIsThrownOutByTheJudge) {
     return sim::run(sim::stationary(world, 600), std::move(policy)).segments.back().totals.samples;
   };
   const double held = samples(nullptr);
-  EXPECT_LT(samples(policy_of_less(false)), 0.3 * held);
-  EXPECT_GT(samples(policy_of_less(true)), 0.9 * held);
+  EXPECT_LT(samples(policy_of_less(false, false)), 0.3 * held);
+  EXPECT_GT(samples(policy_of_less(true, false)), 0.9 * held);
+  EXPECT_GT(samples(policy_of_less(false, true)), 0.9 * held);
 }
 
 }  // namespace
