@@ -17,9 +17,9 @@ Policy = str | Mapping[str, Any] | os.PathLike[str]
 Makers = Literal["threads", "processes"]  # of samples: of this process, or workers that run Python
 
 AUTO = "auto"
-#: Published designs, whose trained weights come with DRAPPS (docs/guides/learned-policies.md).
-PUBLISHED = ("paper-a", "paper-b", "paper-c")
-_PUBLISHED_FOLDER = Path(__file__).parent / "simulation" / "published"
+PUBLISHED = ("paper-a", "paper-b", "paper-c")  # designs: docs/guides/learned-policies.md
+#: Learned policies whose weights come with DRAPPS.
+TRAINED = ("ppo", *PUBLISHED)
 _NO_ACCELERATOR = "decode_on_gpu and augment_on_gpu, which no live loader has, are masked"
 _MASKED: Mapping[tuple[str, Makers], str] = {
     ("paper-a", "threads"): "paper-a moves workers and prefetch_depth here: form, "
@@ -62,6 +62,11 @@ def read(file: os.PathLike[str]) -> dict[str, Any]:
     return policy
 
 
+def shipped_file(name: str) -> Path:
+    """The file of a policy of `TRAINED`."""
+    return Path(__file__).parent / "simulation" / "trained" / f"{name}.json"
+
+
 def is_auto(policy: Any) -> bool:
     """Whether who decides is left to DRAPPS."""
     return isinstance(policy, str) and policy == AUTO
@@ -71,7 +76,7 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
     """Who decides, of those that a user may name.
 
     Without a name it is the default. ``auto`` is the default too, or a policy that has passed its
-    gate, under the judge. A file gives the policy that stands in it. A published design that is
+    gate, under the judge. A file gives the policy that stands in it. A policy of `TRAINED` that is
     given no weights has those that come with DRAPPS.
 
     Raises:
@@ -110,9 +115,9 @@ def learning(policy: Policy | None, makers: Makers, pipeline: str) -> dict[str, 
 def _with_weights(policy: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     name = policy.get("name") if isinstance(policy, Mapping) else policy
     given = isinstance(policy, Mapping) and "weights" in policy
-    if given or not isinstance(name, str) or name not in PUBLISHED:
+    if given or not isinstance(name, str) or name not in TRAINED:
         return policy
-    shipped = without_notes(read(_PUBLISHED_FOLDER / f"{name}.json"))
+    shipped = without_notes(read(shipped_file(name)))
     return {**shipped, **policy} if isinstance(policy, Mapping) else shipped
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import drapps
 from drapps import _core
-from drapps.policy import PUBLISHED, to_json
+from drapps.policy import TRAINED, to_json
 from drapps.simulation.gate import LEARNED
 from drapps.stream import Stream
 from python.tests.decode_files import encode, jpeg, photo, picture
@@ -61,14 +61,14 @@ def test_workers_and_lanes_do_not_change_it(sources, expected, kind, workers, fu
     assert pieces(loader) == expected[0]
 
 
-# Of what learns, published designs alone come with weights; for the others: test_train_policy.py.
-WEIGHTLESS = set(LEARNED) - set(PUBLISHED)
+# Some of what learns comes with weights; for the others: test_train_policy.py.
+WEIGHTLESS = set(LEARNED) - set(TRAINED)
 POLICIES = sorted({*_core.policy_names(), "random", "random_raw", "faulty"} - WEIGHTLESS)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_policies_do_not_change_it(sources, expected, policy):
-    chosen = json.loads(to_json(policy)) if policy in PUBLISHED else policy
+    chosen = json.loads(to_json(policy)) if policy in TRAINED else policy
     loader = core(train(sources["files"]), policy=chosen, cpu_budget=3)
     assert [pieces(loader, epoch) for epoch in (0, 1)] == expected
 

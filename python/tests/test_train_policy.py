@@ -15,6 +15,7 @@ import pytest
 import drapps
 from drapps import simulation, trace
 from drapps.cli import main
+from drapps.policy import read, shipped_file
 from drapps.scenario.reading import parse
 from drapps.simulation import gate, learning
 
@@ -262,6 +263,26 @@ def test_published_designs_come_with_weights_and_say_what_a_loader_has_not(desig
             assert numpy.array_equal(batch["x"], other["x"])
         assert loader.explain().decisions.policy == design
         assert "masked" in str(loader.explain())
+
+
+def test_the_policy_that_comes_with_drapps_has_passed_its_gate():
+    shipped = read(shipped_file("ppo"))
+    verdict, seed = shipped["card"]["gate"], str(shipped["card"]["seed"])
+    assert verdict["passed"]
+    assert not verdict["failed"]
+    assert verdict["weights"][seed] == gate.hash_of(shipped["weights"])
+    again = gate.check(shipped, cases=12, draws=[77])  # machines that its gate did not have
+    for kind in gate.SETS:
+        (mine,) = again["sets"][kind]["seeds"].values()
+        assert mine["against_static"]["mean"] > 0
+        assert mine["against_default"]["mean"] > 0
+
+
+def test_it_decides_about_a_loader_by_its_name_alone():
+    loader = native(policy="ppo")
+    for batch, other in zip(loader, native(), strict=True):
+        assert numpy.array_equal(batch["x"], other["x"])
+    assert loader.explain().decisions.policy == "ppo"
 
 
 def test_it_runs_in_the_simulator_as_any_policy(trained, capsys):
