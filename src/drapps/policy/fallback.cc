@@ -19,14 +19,14 @@ constexpr std::uint16_t kLongestWay = 64;  // decisions
 constexpr std::uint8_t kMostDefeats = 3;   // that are counted: each makes a stay four times as long
 constexpr std::uint16_t kLongestStay = 256;
 
-double pace_between(const Progress& from, const Progress& to) noexcept {
+double pace_between(const SampleMoment& from, const SampleMoment& to) noexcept {
   if (to.ns <= from.ns || to.samples <= from.samples) return 0;
   return 1e9 * static_cast<double>(to.samples - from.samples) / static_cast<double>(to.ns - from.ns);
 }
 
 void measure_pace(const Observation& seen, std::span<const KnobId> knobs, FallbackMemory& own) noexcept {
   const std::uint64_t between = seen.consumer.between_ns;
-  const Progress now{.ns = seen.time_ns - std::min(seen.time_ns, between), .samples = seen.samples};
+  const SampleMoment now{.ns = seen.time_ns - std::min(seen.time_ns, between), .samples = seen.samples};
   if (own.last.ns > 0) own.pace += (own.pace > 0 ? kPaceSmooth : 1) * (pace_between(own.last, now) - own.pace);
   own.last = now;
   const bool moved = std::ranges::any_of(knobs, [&](KnobId id) { return own.held[id] != seen.settings[id]; });

@@ -25,7 +25,7 @@
 namespace drapps {
 
 /// How far a training has come.
-struct Progress {
+struct SampleMoment {
   std::uint64_t ns;  // without pauses between passes
   std::uint64_t samples;
 };
@@ -35,13 +35,13 @@ enum class FallbackPhase : std::uint8_t { kMeasures, kNetwork, kReturns, kStays 
 /// Plain and trivially copyable; zero bytes are the beginning.
 struct FallbackMemory {
   FallbackPhase phase;
-  std::uint8_t stood;    // decisions since a knob moved
-  std::uint8_t slower;   // decisions in a row, each of them slower than the safe pace
-  std::uint8_t defeats;  // of the network since the machine changed
-  std::uint16_t left;    // decisions for which the safe settings stay
-  Progress since, last;  // since when the settings have stood; at the decision before
-  double pace;           // samples/s of the latest decisions
-  double settled;        // samples/s since the settings have stood; 0 where they have not stood for long enough
+  std::uint8_t stood;        // decisions since a knob moved
+  std::uint8_t slower;       // decisions in a row, each of them slower than the safe pace
+  std::uint8_t defeats;      // of the network since the machine changed
+  std::uint16_t left;        // decisions for which the safe settings stay
+  SampleMoment since, last;  // since when the settings have stood; at the decision before
+  double pace;               // samples/s of the latest decisions
+  double settled;            // samples/s since the settings have stood; 0 where they have not stood for long enough
   double safe_pace;
   Settings held, safe;
 };
