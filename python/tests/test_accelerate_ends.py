@@ -110,6 +110,33 @@ def test_a_signal_in_the_middle_of_decoding_shows_in_no_pixel(wanted):
     assert came
 
 
+def test_what_a_signal_raises_while_arguments_are_looked_at_comes_through():
+    class AlarmError(Exception):
+        pass
+
+    class Number:
+        def __round__(self, *_):
+            signal.raise_signal(signal.SIGALRM)
+            return 20
+
+        __index__ = __round__
+
+    def ring(*_):
+        raise AlarmError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with Region(Tally(1).of_process(0)):
+            image = late()
+            with pytest.raises(AlarmError):
+                image.crop((Number(), 3, 40, 50))
+            with pytest.raises(AlarmError):
+                image.resize((Number(), 30), 2)
+            assert type(image._im) is LatePixels
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture
 def young():
     """Garbage is looked for among younger objects alone, of which there are few."""

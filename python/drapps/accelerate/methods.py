@@ -17,6 +17,8 @@ from drapps.accelerate.views import Box
 
 LARGE = 1 << 26  # pixels of which Pillow says at once whether there is memory for them
 _LEAST = 1 / 64  # of a pixel, that a box is wide and high
+#: Of values that are no numbers, of which Pillow says what is wrong; not of a signal's handler.
+_WRONG = (TypeError, ValueError, OverflowError)
 _FILTERS = {2: False, 3: True}  # BILINEAR, BICUBIC: which of them is bicubic
 
 Method = Callable[..., Any]
@@ -104,10 +106,12 @@ def crop(plain: Method, opening: Opening) -> Method:
 
 def _within(box: Any, size: tuple[int, int]) -> tuple[int, int, int, int] | None:
     """A box as Pillow rounds it; None for one that is the whole picture, or leaves it."""
+    if not isinstance(box, (tuple, list)):  # of which versions of Pillow think differently
+        return None
     try:
-        left, top, right, bottom = map(int, map(round, box))
         whole = box == (0, 0, *size)
-    except Exception:  # Pillow says what is wrong
+        left, top, right, bottom = map(int, map(round, box))
+    except _WRONG:
         return None
     inside = 0 <= left < right <= size[0] and 0 <= top < bottom <= size[1]
     return (left, top, right, bottom) if inside and not whole else None
@@ -198,7 +202,7 @@ def _target(size: Any) -> tuple[int, int] | None:
         return None
     try:
         width, height = map(operator.index, size)
-    except Exception:  # Pillow says what is wrong
+    except _WRONG:
         return None
     return (width, height) if width > 0 < height and width * height <= LARGE else None
 

@@ -33,6 +33,12 @@ TEXTS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Where texts of a batch fail in different ways, stock threads race for which error it is."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+
+
 def level(**flags: bool) -> dict[str, Any]:
     return {"type": "ByteLevel", "use_regex": True} | flags
 
