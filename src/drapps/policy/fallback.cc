@@ -78,7 +78,10 @@ std::optional<Settings> fall_back(const Observation& seen, const Limits& limits,
   const Settings safe = safe_settings(seen, limits, knobs, own);
   const bool there = safe == seen.settings;
   if (own.phase == FallbackPhase::kReturns) {
-    if (--own.left == 0) own = begun_again(seen, own);
+    if (--own.left == 0) {
+      own = begun_again(seen, own);
+      return seen.settings;
+    }
     if (!there || !measured) return safe;
     if (own.settled < kPlainlySlower * own.safe_pace) {
       own.safe_pace = own.settled;
