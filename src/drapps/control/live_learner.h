@@ -65,8 +65,7 @@ class LiveLearner {
   std::string take_remark();
 
   /// {"steps", "left_out": {"fault", "budget", "probe", "fallback", "pause", "learning"}, "updates", "explained",
-  /// "away",
-  ///  "renewals", "rollbacks", "kept", "cpu_s", "core_share", "weights", "given", "folder", "trouble"}
+  ///  "away", "renewals", "rollbacks", "kept", "cpu_s", "core_share", "weights", "given", "folder", "trouble"}
   nlohmann::json to_json() const;
 
  private:

@@ -16,8 +16,7 @@ constexpr std::uint8_t kStoodLong = 3;     // decisions: two times between them
 constexpr std::uint8_t kPatience = 3;      // decisions
 constexpr std::uint16_t kFirstStay = 16;   // decisions
 constexpr std::uint16_t kLongestWay = 64;  // decisions
-constexpr std::uint8_t kMostDefeats = 3;   // that are counted: each makes a stay four times as long
-constexpr std::uint16_t kLongestStay = 256;
+constexpr std::uint8_t kMostDefeats = 2;   // that are counted: each makes a stay four times as long
 
 double pace_between(const SampleMoment& from, const SampleMoment& to) noexcept {
   if (to.ns <= from.ns || to.samples <= from.samples) return 0;
@@ -89,7 +88,7 @@ std::optional<Settings> fall_back(const Observation& seen, const Limits& limits,
       return std::nullopt;
     }
     own.phase = FallbackPhase::kStays;
-    own.left = std::min<std::uint16_t>(static_cast<std::uint16_t>(kFirstStay << (2 * own.defeats)), kLongestStay);
+    own.left = static_cast<std::uint16_t>(kFirstStay << (2 * own.defeats));
     own.defeats = std::min<std::uint8_t>(own.defeats + 1, kMostDefeats);
     return safe;
   }
