@@ -7,8 +7,9 @@ with the end of what it said, below the table.
 
 A C++ program of tests that is the same to the byte as one that passed, on this machine and with the
 same arguments, is not run again but by a full run: its results are remembered in the user's cache
-folder, which serves every clone. The last line reads ``N passed, N failed,
-N skipped``, summed over what the suites really ran.
+folder, which serves every clone. A full run takes hours: one that was stopped, or in which a suite
+failed, goes on at the same commit with the suites that have not passed yet. The last line reads
+``N passed, N failed, N skipped``, summed over what the suites really ran.
 """
 
 import argparse
@@ -42,10 +43,33 @@ FIRST = [interpreted.packages, compiled.build]  # what the others stand on
 SUITES = {suite.__name__: suite for suite in [*FIRST, *COMPILED, *SIDE_BY_SIDE]}
 
 
+def git(*words: str) -> str:
+    """What git says."""
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    ).stdout.strip()
+
+
+def changes() -> str:
+    """What differs from the commit, but for results kept of it."""
+    return git("status", "--porcelain", ":!tests/results")
+
+
 def run_suite(suite: Callable[[Run], None], full: bool, nice: int = 0) -> dict[str, object]:
-    """Run one suite, print how it went and return its row of the result."""
+    """Run one suite, print how it went and return its row of the result.
+
+    In a full run that is the row it has passed with before, where this commit has one.
+    """
     name = suite.__name__
+    row_of_commit = LOGS / "full" / git("rev-parse", "HEAD") / f"{name}.json"
+    # The first make what the others run on, so they always run.
+    lasting = full and suite not in FIRST and not changes()
+    if lasting and row_of_commit.exists():
+        row = json.loads(row_of_commit.read_text())
+        print(f"{name}: passed at this commit in a run begun {row['begun']}", flush=True)
+        return row
     print(f"{name}: {suite.__doc__}", flush=True)
+    begun = datetime.datetime.now().isoformat(" ", "minutes")
     start = time.monotonic()
     log = LOGS / f"{name}.log"
     with log.open("w") as file:
@@ -65,7 +89,11 @@ def run_suite(suite: Callable[[Run], None], full: bool, nice: int = 0) -> dict[s
     else:
         print(f"{name}: ok, {seconds:.0f} s", flush=True)
     row = {"suite": name, **asdict(run.counts), "seconds": seconds, "cpu": round(run.cpu, 1)}
-    return row | {"remembered": run.remembered, "failures": run.failures}
+    row |= {"begun": begun, "remembered": run.remembered, "failures": run.failures}
+    if lasting and not run.counts.failed:
+        row_of_commit.parent.mkdir(parents=True, exist_ok=True)
+        row_of_commit.write_text(json.dumps(row))
+    return row
 
 
 def run_suites(chosen: set[str], full: bool) -> list[dict[str, object]]:
@@ -86,21 +114,14 @@ def run_suites(chosen: set[str], full: bool) -> list[dict[str, object]]:
         return rows + [row for part in parts for row in part.result()]
 
 
-def git(*words: str) -> str:
-    """What git says."""
-    return subprocess.run(
-        ["git", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
-    ).stdout.strip()
-
-
 def keep(name: str, rows: list[dict[str, object]], total: Counts, seconds: float) -> Path:
     """Write the dated result of a run."""
     date = datetime.date.today().isoformat()
     path = ROOT / "tests/results" / f"{date}-{name}.json"
     path.parent.mkdir(exist_ok=True)
-    commit = git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
+    commit = git("rev-parse", "HEAD") + ("+changes" if changes() else "")
     result = {"date": date, "commit": commit, "machine": machine(), "total": asdict(total)}
-    result["seconds"] = round(seconds, 1)
+    result["seconds"] = round(seconds, 1)  # of the last sitting
     path.write_text(json.dumps(result | {"suites": rows}, indent=1) + "\n")
     return path
 
