@@ -17,8 +17,18 @@ rl::Head head_of(const Knob& knob, KnobMove move) {
     case KnobMove::kEnds: return {rl::HeadKind::kChoice, 2};
     case KnobMove::kAny: return {rl::HeadKind::kChoice, knob.grid.size()};
     case KnobMove::kShare: return {rl::HeadKind::kBeta, 2};
+    case KnobMove::kNotches: return {rl::HeadKind::kChoice, LearnedMoves::kAllChoices};
   }
   return {};
+}
+
+std::int32_t by_notches(const KnobRange& range, std::int32_t value, float choice) noexcept {
+  const auto is = [&](LearnedMoves::Choice one) { return choice == static_cast<float>(one); };
+  if (is(LearnedMoves::kDown)) return range.down(value);
+  if (is(LearnedMoves::kUp)) return range.up(value);
+  if (!is(LearnedMoves::kFarDown) && !is(LearnedMoves::kFarUp)) return value;
+  for (int i = 0; i < LearnedMoves::kFar; ++i) value = is(LearnedMoves::kFarUp) ? range.up(value) : range.down(value);
+  return value;
 }
 
 }  // namespace
@@ -92,10 +102,15 @@ void LearnedMoves::mask(const Settings& settings, const Limits& limits, const Le
     const bool moves = limits[id] != Bounds{} && memory.rested[place] >= knob.cool_down;
     switch (moves_[i]) {
       case KnobMove::kNotch:
+      case KnobMove::kNotches:
         mask[kStay] = 1;
         mask[kDown] = moves && settings[id] > range.low() ? 1 : 0;
         mask[kUp] = moves && settings[id] < range.high() ? 1 : 0;
-        mask += kChoices;
+        if (moves_[i] == KnobMove::kNotches) {
+          mask[kFarDown] = moves && range.down(settings[id]) > range.low() ? 1 : 0;
+          mask[kFarUp] = moves && range.up(settings[id]) < range.high() ? 1 : 0;
+        }
+        mask += heads_.all()[i].outputs();
         break;
       // Where nothing can be chosen the first choice is allowed: it changes nothing.
       case KnobMove::kEnds:
@@ -167,9 +182,7 @@ Settings LearnedMoves::moved(const Settings& settings, const Limits& limits, con
     if (limits[id] == Bounds{}) continue;
     switch (moves_[i]) {
       case KnobMove::kNotch:
-        if (choice == static_cast<float>(kDown)) next[id] = range.down(settings[id]);
-        if (choice == static_cast<float>(kUp)) next[id] = range.up(settings[id]);
-        break;
+      case KnobMove::kNotches: next[id] = by_notches(range, settings[id], choice); break;
       case KnobMove::kEnds: next[id] = choice == 0 ? range.low() : range.high(); break;
       case KnobMove::kAny: {
         const Knob& knob = knob_table()[static_cast<std::size_t>(id)];

@@ -1,5 +1,5 @@
-// What a learned policy can do: of each of its knobs a notch up, one down, or none; and of the shares of lanes one
-// sixteenth from one lane to another, or none. All together in one decision.
+// What a learned policy can do: of each of its knobs a notch up, one down, or none, or also several at once; and of the
+// shares of lanes one sixteenth from one lane to another, or none. All together in one decision.
 //
 // Published designs name values instead: of a knob its lowest or its highest, any of its grid, or a share of the way
 // from the one to the other; and of all lanes their shares at once. Who does that also asks for a plan that has lanes.
@@ -22,7 +22,7 @@
 
 namespace drapps {
 
-enum class KnobMove : std::uint8_t { kNotch, kEnds, kAny, kShare };
+enum class KnobMove : std::uint8_t { kNotch, kEnds, kAny, kShare, kNotches };
 
 /// A knob with what it means, as a file of weights has it.
 struct NamedKnob {
@@ -35,8 +35,10 @@ NamedKnob named_knob(KnobId id, KnobMove move = KnobMove::kNotch);
 
 class LearnedMoves {
  public:
-  enum Choice : std::uint8_t { kStay, kDown, kUp };
-  static constexpr std::size_t kChoices = 3;
+  enum Choice : std::uint8_t { kStay, kDown, kUp, kFarDown, kFarUp };
+  static constexpr std::size_t kChoices = 3;     // of KnobMove::kNotch
+  static constexpr std::size_t kAllChoices = 5;  // of KnobMove::kNotches
+  static constexpr int kFar = 4;                 // notches
   static constexpr std::size_t kMostLanes = 8;
 
   /// kInvalidArgument names a knob or lane that there is not, that means something else than it did, or that stands

@@ -73,9 +73,11 @@ TEST(LearnedWeights, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read->inputs.size(), shape.features.size() + shape.differences.size() + 2 * shape.knobs.size() + 1);
   LearnedShape forgetful = shape;
   forgetful.remembers_best = false;
+  forgetful.knobs.front().move = KnobMove::kNotches;
   const auto less = network_from_bytes(drawn_weights(forgetful));
   ASSERT_TRUE(less.ok()) << less.error().message;
   EXPECT_EQ(less->inputs.size(), shape.features.size() + shape.differences.size() + shape.knobs.size());
+  EXPECT_EQ(less->moves.heads().outputs(), read->moves.heads().outputs() + 2);
 }
 
 TEST(LearnedWeights, EveryFeatureOfTheDefaultIsThere) {
@@ -278,45 +280,6 @@ TEST(Published, MoveOnlyWhatThePlantHasAndSayWhatIsMasked) {
   EXPECT_EQ(state.why.view(), "this plant has nothing that it moves: decode_on_gpu");
 }
 
-TEST(Published, ASaidShareIsThatShareOfTheWayAndTheEndsAreEnds) {
-  const std::array knobs{named_knob(KnobId::kDecodeOnGpu, KnobMove::kShare),
-                         named_knob(KnobId::kAugmentOnGpu, KnobMove::kEnds)};
-  const LearnedMoves moves = *LearnedMoves::of(knobs, {});
-  Limits limits = learned_limits();
-  limits[KnobId::kDecodeOnGpu] = limits[KnobId::kAugmentOnGpu] = {0, 16};
-  const Settings settings{};
-  const std::array<float, 2> action{0.75F, 1};
-  const Settings next = moves.moved(settings, limits, action.data());
-  EXPECT_EQ(next[KnobId::kDecodeOnGpu], 12);
-  EXPECT_EQ(next[KnobId::kAugmentOnGpu], 16);
-  EXPECT_EQ(LearnedMoves::of(std::array{named_knob(KnobId::kForm)}, {}).ok(), false);
-}
-
-TEST(Published, SharesOfLanesAreSixteenthsOfWhichEachHasOne) {
-  const std::array<std::string, 4> lanes{"decode", "augment", "tokenise", "transfer"};
-  const LearnedMoves moves = *LearnedMoves::of({}, lanes, /*whole=*/true);
-  Limits limits = learned_limits();
-  limits.weighted = {};
-  for (const LaneRole role : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
-    limits.weighted[lane_place(role)] = true;
-  }
-  Settings settings = fit_settings({.knobs = {4, 8, 4, 1}}, limits);
-  rl::Random random(4);
-  for (int i = 0; i < 200; ++i) {
-    std::array<float, 4> shares{};
-    const std::array<float, 4> level{};
-    const std::array<std::uint8_t, 4> mask{1, 1, 1, 1};
-    moves.heads().sample(level.data(), mask.data(), random, shares.data());
-    const Settings next = moves.moved(settings, limits, shares.data());
-    EXPECT_TRUE(weights_fit(next.lane_weights, limits.weighted));
-    EXPECT_EQ(next[KnobId::kFused], range_of(KnobId::kFused, limits).low());
-    const std::size_t decode = lane_place(LaneRole::kDecode), augment = lane_place(LaneRole::kAugment);
-    EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kCollate)], settings.lane_weights[lane_place(LaneRole::kCollate)]);
-    EXPECT_TRUE(shares[0] <= shares[1] || next.lane_weights[decode] >= next.lane_weights[augment]);
-    settings = next;
-  }
-}
-
 TEST(LearnedPolicy, DrawsItsMovesByTheTimeOfTheObservationWhereItGoesOnLearning) {
   const LearnedShape shape = shape_without_fallback(4);
   const std::vector<std::byte> weights = weights_to_bytes(shape, network_of(shape)->actor.parameters());
@@ -353,36 +316,6 @@ TEST(LearnedPolicy, KnowsNoMemoryThatCannotBe) {
   EXPECT_FALSE(policy.knows(state));
   state.memory[0] = std::byte{3};
   EXPECT_FALSE(policy.knows(state));
-}
-
-TEST(LearnedMoves, SixteenthsGoFromLaneToLaneAndNoLaneLosesItsLast) {
-  const std::vector<std::string> lanes{"decode", "augment", "collate"};
-  const auto moves = LearnedMoves::of({}, lanes);
-  ASSERT_TRUE(moves.ok());
-  EXPECT_EQ(moves->heads().outputs(), 7U);
-  Limits limits = native_limits(8, 1, 1, true);
-  const std::size_t decode = lane_place(LaneRole::kDecode);
-  const std::size_t augment = lane_place(LaneRole::kAugment);
-  const std::size_t collate = lane_place(LaneRole::kCollate);
-  limits.weighted[decode] = limits.weighted[augment] = true;
-  Settings settings;
-  settings.lane_weights[decode] = 15;
-  settings.lane_weights[augment] = 1;
-  std::array<std::uint8_t, 7> mask{};
-  moves->mask(settings, limits, {}, mask.data());
-  // None, decode to augment, decode to collate, augment to decode, …
-  EXPECT_THAT(mask, testing::ElementsAre(1, 1, 0, 0, 0, 0, 0));
-  const float action = 1;
-  const Settings next = moves->moved(settings, limits, &action);
-  EXPECT_EQ(next.lane_weights[decode], 14);
-  EXPECT_EQ(next.lane_weights[augment], 2);
-  EXPECT_EQ(next.lane_weights[collate], 0);
-  settings[KnobId::kFused] = 1;
-  moves->mask(settings, limits, {}, mask.data());
-  EXPECT_THAT(mask, testing::ElementsAre(1, 0, 0, 0, 0, 0, 0));
-  for (const float none : {0.0F, 99.0F, -5.0F, std::numeric_limits<float>::quiet_NaN()}) {
-    EXPECT_EQ(moves->moved(settings, limits, &none), settings);
-  }
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ std::string_view text_of_bytes(std::span<const std::byte> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-constexpr std::array<std::string_view, 4> kMoveNames{"notch", "ends", "any", "share"};
+constexpr std::array<std::string_view, 5> kMoveNames{"notch", "ends", "any", "share", "notches"};
 
 std::optional<KnobMove> move_named(const json& name) {
   const auto* const at = std::ranges::find_if(kMoveNames, [&](std::string_view each) { return name == each; });

@@ -101,11 +101,12 @@ double DiscretePlant::make_far(double from, const SampleCost& cost, double cv) {
   const double network = world().machine.network.bandwidth / world().machine.ranks.count;
   const double bandwidth = network > 0 ? std::min(network, remote.bandwidth) : remote.bandwidth;
   const auto maker = std::ranges::min_element(far_);
-  const double finish = std::max(from, *maker) + drawn((cost.cpu_sum + cost.sleep) / speed_of(remote), cv);
-  link_ = std::max(link_, finish) + world().workload.row_bytes / bandwidth;
+  const double begin = std::max(from, *maker);
+  const double moved = world().workload.row_bytes / bandwidth;
+  link_ = std::max(link_, begin) + moved;  // whichever row is ready takes it
   rows_far_ += 1;
-  *maker = link_;
-  return link_;
+  *maker = std::max(link_, begin + drawn((cost.cpu_sum + cost.sleep) / speed_of(remote), cv) + moved);
+  return *maker;
 }
 
 double DiscretePlant::make_here(double from, const SampleCost& cost, double cv) {

@@ -31,7 +31,7 @@ World random_world(Draws& draws) {
   const bool python = draws.coin(0.25);
   if (python) {
     workload.stages[kPythonStage] = {.cpu = drawn(draws, 3e-4, 8e-3),
-                                     .sleep = draws.coin(0.5) ? drawn(draws, 1e-3, 1e-2) : 0,
+                                     .sleep = draws.coin(0.5) ? drawn(draws, 1e-3, 0.1) : 0,
                                      .cv = draws.uniform(0, 1)};
   } else {
     workload.stages[kDecodeStage] = {.cpu = drawn(draws, 2e-4, 4e-3), .cv = draws.uniform(0, 1)};

@@ -36,6 +36,10 @@ sim::World after_event(sim::World world, Draws& draws) {
   switch (draws.below(6)) {
     case 0: machine.cores.foreign += machine.cores.count * draws.uniform(0.25, 1.5); break;
     case 1:
+      if (auto& python = workload.stages[sim::kPythonStage]; python.cpu > 0 && draws.coin(0.5)) {
+        python.sleep = python.sleep > 0 && draws.coin(0.5) ? 0 : drawn_between(draws, 1e-3, 0.1);
+        break;
+      }
       if (machine.storage.bandwidth > 0) {
         machine.storage.bandwidth *= drawn_between(draws, 0.15, 0.5);
         machine.storage.latency *= drawn_between(draws, 1, 10);

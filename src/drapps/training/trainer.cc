@@ -41,6 +41,7 @@ void each_number(Options& options, const Visit& visit) {
   visit("form", options.form, 0.0, 1.0);
   visit("look_ahead", options.look_ahead, 0.0, 1.0);
   visit("best", options.best, 0.0, 1.0);
+  visit("far", options.far, 0.0, 1.0);
   visit("fallback", options.fallback, 0.0, 1.0);
   visit("sac", options.by_sac, 0.0, 1.0);
   visit("hard", options.plant.hard, 0.0, 1.0);
@@ -269,6 +270,9 @@ LearnedShape Trainer::shape_of(const TrainingOptions& options) {
   LearnedShape own = default_shape(options.learner.hidden);
   own.remembers_best = options.best != 0 && options.design != kResidual;
   own.falls_back = options.fallback != 0 && options.design != kResidual;
+  if (options.far != 0 && options.design != kResidual) {
+    std::ranges::find(own.knobs, "processes", &NamedKnob::name)->move = KnobMove::kNotches;
+  }
   if (options.form != 0) own.knobs.push_back(named_knob(KnobId::kForm, KnobMove::kAny));
   if (options.look_ahead == 0) {
     constexpr std::string_view kToCome = "upcoming.";
@@ -297,7 +301,9 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
   const std::span<float> biases = learner->actor().parameters().last(network->moves.heads().outputs());
   std::size_t at = 0;
   for (std::size_t i = 0; i < shape_.knobs.size(); ++i) {
-    if (shape_.knobs[i].move == KnobMove::kNotch) biases[at + LearnedMoves::kStay] = static_cast<float>(kStayBias);
+    const KnobMove move = shape_.knobs[i].move;
+    if (move == KnobMove::kNotch || move == KnobMove::kNotches)
+      biases[at + LearnedMoves::kStay] = static_cast<float>(kStayBias);
     at += network->moves.heads().all()[i].outputs();
   }
   return learner;
