@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from drapps import arguments, ops
 from drapps.errors import PipelineError
+from drapps.sampled import Described
 from drapps.source import Source
 from drapps.spec import Spec
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PictureOps:
+class PictureOps(Described):
     """A source, and what is done with its samples: the base of `drapps.Pipeline`."""
 
     source: Source
@@ -26,9 +27,6 @@ class PictureOps:
     def classes(self) -> tuple[str, ...]:
         """Class names in the order of their labels; empty where the source has none."""
         return self.source.classes
-
-    def _with(self, **changes: Any) -> Self:
-        return replace(self, _spec=replace(self._spec, **changes))
 
     def _then(self, op: ops.Op) -> Self:
         before = self._spec.ops

@@ -20,8 +20,9 @@ from drapps.picture_ops import PictureOps
 from drapps.placement import Placement
 from drapps.policy import Policy
 from drapps.resources import Resources
+from drapps.sampled import Sampled
 from drapps.source import EXTENSIONS, file_source, folder_source, memory_source
-from drapps.spec import MOST_ROWS, REMAINDERS, Decode, Spec
+from drapps.spec import MOST_ROWS, Decode, Spec
 
 if TYPE_CHECKING:
     from drapps.loader import Loader
@@ -90,7 +91,7 @@ def arrays(
 
 
 @dataclass(frozen=True)
-class Pipeline(PictureOps):
+class Pipeline(PictureOps, Sampled):
     """What to do with the samples of a source. Start with `drapps.image_folder` or its siblings.
 
     Ops run in the order of their calls. Every random op draws from (seed, epoch, position), so a
@@ -145,31 +146,6 @@ class Pipeline(PictureOps):
             scale=arguments.flag("scale", scale) and dtype != "uint8",
         )
         return self._with(tensor=tensor)
-
-    def shuffle(self, seed: int = 0) -> Pipeline:
-        """Each epoch in another order, drawn from `seed`; give all ranks the same one."""
-        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
-
-    def shard(
-        self, rank: int, world: int, remainder: str = "even", *, model_parallel: int = 1
-    ) -> Pipeline:
-        """This rank's share of every global batch; all ranks take equal steps.
-
-        Args:
-            rank: of this process, from 0.
-            world: number of ranks.
-            remainder: the last global batch is split unevenly (``even``), filled up with repeated,
-                flagged rows (``pad``), or left out (``drop``).
-            model_parallel: so many neighbouring ranks hold one model together, by tensor or
-                pipeline parallelism: they get the same rows, and `world` divided by it is how many
-                shares there are.
-        """
-        rank, world = arguments.rank_in(rank, world, model_parallel)
-        remainder = arguments.one_of("remainder", remainder, REMAINDERS)
-        return self._sample(rank=rank, world=world, remainder=remainder)
-
-    def _sample(self, **changes: Any) -> Pipeline:
-        return self._with(sampler=replace(self._spec.sampler, **changes))
 
     def seed(self, seed: int) -> Pipeline:
         """Seed of the random ops; 0 where this is not called."""

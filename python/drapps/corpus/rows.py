@@ -10,8 +10,9 @@ from drapps import arguments
 from drapps.corpus.lengths import epoch_rows
 from drapps.corpus.source import TextSource
 from drapps.corpus.spec import PackedSpec
-from drapps.corpus.tokens import token_id
+from drapps.corpus.tokens import masking, token_id
 from drapps.errors import PipelineError
+from drapps.sampled import Described
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,7 +24,7 @@ _MOST_ROWS = 2**48
 
 
 @dataclass(frozen=True)
-class TextRows:
+class TextRows(Described):
     """Rows of tokens: the base of `PackedPipeline` and `PaddedPipeline`."""
 
     source: TextSource
@@ -68,7 +69,7 @@ class TextRows:
         and the next one goes on.
         """
         action = arguments.one_of("action", action, ("raise", "skip"))
-        return replace(self, _spec=replace(self._spec, on_error=action))
+        return self._with(on_error=action)
 
     def mask(
         self,
@@ -97,29 +98,16 @@ class TextRows:
         Raises:
             PipelineError: no such token, or no such shares.
         """
-        if self._spec.packing.labels == "shifted":
-            raise PipelineError("labels of masked tokens stand where the tokens do: not shifted")
-        masked = self._packing(
-            labels="masked",
-            mask=token_id("token", token, self._spec.tokenizer),
-            mask_probability=arguments.chance(probability, "probability"),
-            mask_replaced=arguments.chance(replaced, "replaced"),
-            mask_random=arguments.chance(random, "random"),
-            mask_words=arguments.flag("whole_words", whole_words),
-        )
-        return replace(masked, _spec=replace(masked._spec, seed=arguments.seed("seed", seed)))
+        how = masking(self._spec.packing.labels, probability, replaced, random, whole_words)
+        masked = self._packing(mask=token_id("token", token, self._spec.tokenizer), **how)
+        return masked._with(seed=arguments.seed("seed", seed))
 
     def describe(self) -> dict[str, Any]:
         """The description as plain, JSON-able data, with every default written out."""
         return self._spec.to_json()
 
-    def _sample(self, **changes: Any) -> Self:
-        sampler = replace(self._spec.sampler, **changes)
-        return replace(self, _spec=replace(self._spec, sampler=sampler))
-
     def _packing(self, **changes: Any) -> Self:
-        packing = replace(self._spec.packing, **changes)
-        return replace(self, _spec=replace(self._spec, packing=packing))
+        return self._with(packing=replace(self._spec.packing, **changes))
 
     def _loader(
         self,

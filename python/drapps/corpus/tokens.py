@@ -46,3 +46,29 @@ def token_id(name: str, token: int | str | None, tokenizer: Tokenizer) -> int:
             f"{name}={token!r} is {len(ids)} tokens, not one: name a special token, or give its id"
         )
     return ids[0]
+
+
+def masking(
+    labels: str, probability: float, replaced: float, random: float, whole_words: bool
+) -> dict[str, Any]:
+    """How tokens are masked, as descriptions of rows have it.
+
+    Args:
+        labels: that the rows have without masks.
+        probability: with which a token is chosen.
+        replaced: of those that are, the share that becomes the mask.
+        random: of those that are, the share that becomes any token.
+        whole_words: words are chosen as a whole.
+
+    Raises:
+        PipelineError: shifted labels, or no such shares.
+    """
+    if labels == "shifted":
+        raise PipelineError("labels of masked tokens stand where the tokens do: not shifted")
+    return {
+        "labels": "masked",
+        "mask_probability": arguments.chance(probability, "probability"),
+        "mask_replaced": arguments.chance(replaced, "replaced"),
+        "mask_random": arguments.chance(random, "random"),
+        "mask_words": arguments.flag("whole_words", whole_words),
+    }

@@ -12,7 +12,8 @@ from drapps.arguments import Bytes
 from drapps.errors import PipelineError
 from drapps.policy import Policy
 from drapps.resources import Resources
-from drapps.spec import MOST_ROWS, REMAINDERS
+from drapps.sampled import Sampled
+from drapps.spec import MOST_ROWS
 from drapps.token_shards.source import TokenFiles, TokenSource, token_files
 from drapps.token_shards.spec import Rows, TokenRowsSpec
 
@@ -117,7 +118,7 @@ class TokenPipeline:
 
 
 @dataclass(frozen=True)
-class TokenRowsPipeline:
+class TokenRowsPipeline(Sampled):
     """Rows of tokens; made by `TokenPipeline.pack`. `batch` ends the description."""
 
     source: TokenSource
@@ -130,32 +131,10 @@ class TokenRowsPipeline:
         """
         return replace(self, source=self.source.on(storage))
 
-    def shuffle(self, seed: int = 0) -> TokenRowsPipeline:
-        """All rows in another order each epoch, drawn from `seed`; give all ranks the same one."""
-        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
-
-    def shard(
-        self, rank: int, world: int, remainder: str = "even", *, model_parallel: int = 1
-    ) -> TokenRowsPipeline:
-        """This rank's share of every global batch; all ranks take equal steps.
-
-        Args:
-            rank: of this process, from 0.
-            world: number of ranks.
-            remainder: the last global batch is split unevenly (``even``), filled up with repeated,
-                flagged rows (``pad``), or left out (``drop``).
-            model_parallel: so many neighbouring ranks hold one model together, by tensor or
-                pipeline parallelism: they get the same rows, and `world` divided by it is how many
-                shares there are.
-        """
-        rank, world = arguments.rank_in(rank, world, model_parallel)
-        remainder = arguments.one_of("remainder", remainder, REMAINDERS)
-        return self._sample(rank=rank, world=world, remainder=remainder)
-
     def on_error(self, action: str) -> TokenRowsPipeline:
         """What a bad row does: ``raise`` (default), ``skip`` it, or ``replace`` it by another."""
         action = arguments.one_of("action", action, ("raise", "skip", "replace"))
-        return replace(self, _spec=replace(self._spec, on_error=action))
+        return self._with(on_error=action)
 
     def mask(
         self,
@@ -191,15 +170,12 @@ class TokenRowsPipeline:
         Raises:
             PipelineError: no such token, no such shares, or something is needed that is not given.
         """
-        from drapps.corpus.tokens import native_tokenizer, token_id
+        from drapps.corpus.tokens import masking, native_tokenizer, token_id
 
         rows = self._spec.rows
-        if rows.labels == "shifted":
-            raise PipelineError("labels of masked tokens stand where the tokens do: not shifted")
+        how = masking(rows.labels, probability, replaced, random, whole_words)
         native = None if tokenizer is None else native_tokenizer(tokenizer)
-        if native is None and (
-            isinstance(token, str) or arguments.flag("whole_words", whole_words)
-        ):
+        if native is None and (isinstance(token, str) or whole_words):
             raise PipelineError(
                 "files of ids do not say what the text of an id is: give tokenizer=, the one that "
                 "made them, for a mask by its text and for whole words"
@@ -211,22 +187,14 @@ class TokenRowsPipeline:
             never.append(self.source.eos)
         masked = replace(
             rows,
-            labels="masked",
+            **how,
             special=tuple(sorted(set(never))),
             mask=arguments.whole("token", token, 0, _MOST_IDS)
             if native is None
             else token_id("token", token, native),
-            mask_probability=arguments.chance(probability, "probability"),
-            mask_replaced=arguments.chance(replaced, "replaced"),
-            mask_random=arguments.chance(random, "random"),
-            mask_words=arguments.flag("whole_words", whole_words),
         )
         spec = replace(self._spec, rows=masked, tokenizer=native, seed=arguments.seed("seed", seed))
         return replace(self, source=self.source.of_rows(masked), _spec=spec)
-
-    def _sample(self, **changes: Any) -> TokenRowsPipeline:
-        sampler = replace(self._spec.sampler, **changes)
-        return replace(self, _spec=replace(self._spec, sampler=sampler))
 
     def batch(
         self,
