@@ -9,14 +9,14 @@
 namespace drapps {
 namespace {
 
-constexpr double kPlainlySlower = 0.97;    // of the safe pace
-constexpr double kOtherMachine = 0.1;      // of the pace, by which it changes while no knob moves
-constexpr double kPaceSmooth = 0.5;        // of the way to what a decision's time shows
-constexpr std::uint8_t kStoodLong = 3;     // decisions: two times between them
-constexpr std::uint8_t kPatience = 3;      // decisions
-constexpr std::uint16_t kFirstStay = 16;   // decisions
-constexpr std::uint16_t kLongestWay = 64;  // decisions
-constexpr std::uint8_t kMostDefeats = 2;   // that are counted: each makes a stay four times as long
+constexpr double kPlainlySlower = 0.97;           // of the safe pace
+constexpr double kOtherMachine = 0.1;             // of the pace, by which it changes while no knob moves
+constexpr double kPaceSmooth = 0.5;               // of the way to what a decision's time shows
+constexpr std::uint64_t kMeasured = 900'000'000;  // ns: two fast decisions, or one of a slow loader
+constexpr std::uint8_t kPatience = 3;             // decisions
+constexpr std::uint16_t kFirstStay = 16;          // decisions
+constexpr std::uint16_t kLongestWay = 64;         // decisions
+constexpr std::uint8_t kMostDefeats = 2;          // that are counted: each makes a stay four times as long
 
 double pace_between(const SampleMoment& from, const SampleMoment& to) noexcept {
   if (to.ns <= from.ns || to.samples <= from.samples) return 0;
@@ -65,7 +65,7 @@ std::optional<Settings> fall_back(const Observation& seen, const Limits& limits,
   if (own.settled > 0 && std::abs(own.pace - own.settled) > kOtherMachine * own.settled) {
     own = begun_again(seen, own);
   }
-  const bool measured = own.stood >= kStoodLong;
+  const bool measured = own.stood > 1 && own.last.ns - own.since.ns >= kMeasured;
   if (measured) own.settled = pace_between(own.since, own.last);
   if (own.phase == FallbackPhase::kMeasures) {
     if (!measured) return seen.settings;

@@ -21,8 +21,9 @@ class FallbackTest : public testing::Test {
 
   /// One decision: what the fallback says, or a notch as the network has it.
   bool decide(int notch) {
-    now_.time_ns += kHalfSecond;
-    now_.samples += static_cast<std::uint64_t>(pace_(settings_[KnobId::kWorkers]) / 2);
+    now_.time_ns += between_;
+    const double seconds = 1e-9 * static_cast<double>(between_);
+    now_.samples += static_cast<std::uint64_t>(pace_(settings_[KnobId::kWorkers]) * seconds);
     now_.settings = settings_;
     const auto safe = fall_back(now_, limits_, knobs_, memory_);
     EXPECT_TRUE(is_fallback_memory(memory_));
@@ -46,6 +47,7 @@ class FallbackTest : public testing::Test {
   Limits limits_ = native_limits(16, 1, 1);
   std::vector<KnobId> knobs_{KnobId::kWorkers};
   std::function<double(std::int32_t)> pace_ = [](std::int32_t) { return 1000.0; };
+  std::uint64_t between_ = kHalfSecond;
   Observation now_{.time_ns = 1'000'000'000};
   Settings settings_;
   FallbackMemory memory_{};
@@ -57,6 +59,13 @@ TEST_F(FallbackTest, TheSettingsOfTheStartAreMeasuredBeforeTheNetworkMovesAny) {
   EXPECT_TRUE(decide(1));
   EXPECT_DOUBLE_EQ(memory_.safe_pace, 1000);
   EXPECT_EQ(memory_.safe[KnobId::kWorkers], 4);
+}
+
+TEST_F(FallbackTest, WhereDecisionsAreFarApartOneIntervalIsEnough) {
+  between_ = 4 * kHalfSecond;
+  EXPECT_FALSE(decide(1));
+  EXPECT_TRUE(decide(1));
+  EXPECT_DOUBLE_EQ(memory_.safe_pace, 1000);
 }
 
 TEST_F(FallbackTest, MovesThatCostNothingAreTheNetworks) {
