@@ -83,24 +83,32 @@ def once(file: str) -> bool:
 
 
 class Fused(Numbers):
-    """Drops a fuse at one index, after some seconds where `delay` is not 0."""
+    """Drops a fuse at one index: at once, some seconds later, or when a file is there."""
 
-    def __init__(self, file: str, delay: float, at: int = 9) -> None:
+    def __init__(self, file: str, delay: float = 0, at: int = 9, when: str = "") -> None:
         super().__init__()
         self.file = file
         self.delay = delay
         self.at = at
+        self.when = when
 
     def __getitem__(self, index: int) -> torch.Tensor:
         if index == self.at and not Path(self.file).exists():
             import threading
 
             fuses = [Fuse(self.file)]
-            if self.delay:
+            if self.when:
+                threading.Thread(target=self._wait_and_drop, args=(fuses,), daemon=True).start()
+            elif self.delay:
                 threading.Timer(self.delay, fuses.clear).start()
             else:
                 del fuses
         return super().__getitem__(index)
+
+    def _wait_and_drop(self, fuses: list[Fuse]) -> None:
+        while not Path(self.when).exists():
+            time.sleep(0.01)
+        fuses.clear()
 
 
 class Marked(Numbers):

@@ -119,7 +119,7 @@ def _worker_interpreter_exit(fault: str, method: str) -> None:
         if fault == "unpicklable exception":
             dataset = data.Unpicklable(after=8)
         elif fault == "exit in __del__":
-            dataset = data.Fused("fuse", 0.3, at=4)
+            dataset = data.Fused("fuse", at=4, when="exiting")
         else:
             dataset = data.Numbers()
         iterator = iter(data.loader(dataset, method, on_worker_death=death))
@@ -134,6 +134,7 @@ def _worker_interpreter_exit(fault: str, method: str) -> None:
         atexit.register(hit)
     elif fault == "exit in __del__":
         atexit.register(time.sleep, 0.5)
+        atexit.register(Path("exiting").touch)
     _say("exiting")
 
 
