@@ -34,9 +34,9 @@ struct HistogramCounts {
 
 class Histogram {
  public:
-  void record(std::uint64_t value) noexcept {
-    buckets_[bucket_of(value)].fetch_add(1, std::memory_order_relaxed);
-    sum_.fetch_add(value, std::memory_order_relaxed);
+  void record(std::uint64_t value, std::uint64_t times = 1) noexcept {
+    buckets_[bucket_of(value)].fetch_add(times, std::memory_order_relaxed);
+    sum_.fetch_add(times * value, std::memory_order_relaxed);
   }
   HistogramCounts counts() const noexcept;
   std::uint64_t sum() const noexcept { return sum_.load(std::memory_order_relaxed); }

@@ -304,7 +304,8 @@ void Board::count_in_lane(const TaskEntry& task, const Published& published) noe
   }
   const std::uint64_t worked = task.worked_ns.load(std::memory_order_relaxed);
   if (worked > 0 && worked / memory()->max_processes() <= age) {
-    python_lane_.service_wall.record(worked / std::max(published.request.pieces, 1u));
+    const std::uint64_t pieces = std::max(published.request.pieces, 1u);
+    python_lane_.service_wall.record(worked / pieces, pieces);
   }
 }
 

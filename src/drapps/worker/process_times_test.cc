@@ -83,7 +83,7 @@ TEST_F(ProcessTimesTest, NothingMovesBackwardsWhileProcessesWork) {
   const PythonLane& lane = board_->python_lane();
   EXPECT_EQ(lane.queue_length.counts().count, tasks);
   EXPECT_EQ(lane.wait.counts().count, tasks);
-  EXPECT_EQ(lane.service_wall.counts().count, tasks);
+  EXPECT_EQ(lane.service_wall.counts().count, 3 * tasks);  // pieces
   board_->stop();
   EXPECT_EQ(one.wait(), 0);
   EXPECT_EQ(two.wait(), 0);
