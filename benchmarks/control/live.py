@@ -182,9 +182,11 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
             f"| {_list([again(block) for block in each])} |\n"
         )
     machine = content["machine"]
+    file = "" if name == POLICY["name"] else " --policy FILE"
     yield (
         f"\n{content['date'][:10]}, commit {content['commit'][:12]}, {machine['cpu']}, "
-        f'{machine["cores"]} cores. `make bench-control ARGS="--live --keep"` writes such a page.\n'
+        f"{machine['cores']} cores. "
+        f'`make bench-control ARGS="--live{file} --keep"` writes such a page.\n'
     )
 
 
