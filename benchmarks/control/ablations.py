@@ -28,6 +28,7 @@ from drapps.simulation.cases import value
 _NAME = "control-ablations"
 _VALIDATION = 3  # the seed of the machines: 0 chooses seeds, 1 and 2 were looked at
 _CERTAIN = 1e3  # of a logit
+_CHOICES = {"notch": 3, "notches": 5}  # of a knob; to stay is the first
 
 #: By arm, the options of its training that are other than usual.
 TRAINED: Mapping[str, Mapping[str, Any]] = {
@@ -142,11 +143,12 @@ def staying(weights: str, knobs: Sequence[str]) -> str:
     places = []
     outputs = 0
     for knob in shape["knobs"]:
-        if len(knob) > 3:
+        move = knob[3] if len(knob) > 3 else "notch"
+        if move not in _CHOICES:
             raise PipelineError(f"{knob[0]} does not move by notches: it cannot be told to stay")
         if knob[0] in knobs:
             places.append(outputs)
-        outputs += 3
+        outputs += _CHOICES[move]
     content = bytearray(raw[:-8])
     for place in places:
         struct.pack_into("<f", content, len(content) - 4 * (outputs - place), _CERTAIN)
