@@ -12,7 +12,8 @@ namespace {
 constexpr double kPlainlySlower = 0.97;           // of the safe pace
 constexpr double kOtherMachine = 0.1;             // of the pace, by which it changes while no knob moves
 constexpr double kPaceSmooth = 0.5;               // of the way to what a decision's time shows
-constexpr std::uint64_t kMeasured = 900'000'000;  // ns: two fast decisions, or one of a slow loader
+constexpr std::uint8_t kStoodLong = 3;            // decisions: two times between them
+constexpr std::uint64_t kLongTime = 900'000'000;  // ns between two decisions of a slow loader, which are enough
 constexpr std::uint8_t kPatience = 3;             // decisions
 constexpr std::uint16_t kFirstStay = 16;          // decisions
 constexpr std::uint16_t kLongestWay = 64;         // decisions
@@ -65,7 +66,7 @@ std::optional<Settings> fall_back(const Observation& seen, const Limits& limits,
   if (own.settled > 0 && std::abs(own.pace - own.settled) > kOtherMachine * own.settled) {
     own = begun_again(seen, own);
   }
-  const bool measured = own.stood > 1 && own.last.ns - own.since.ns >= kMeasured;
+  const bool measured = own.stood >= kStoodLong || (own.stood > 1 && own.last.ns - own.since.ns >= kLongTime);
   if (measured) own.settled = pace_between(own.since, own.last);
   if (own.phase == FallbackPhase::kMeasures) {
     if (!measured) return seen.settings;

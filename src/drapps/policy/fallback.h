@@ -2,8 +2,8 @@
 //
 //   if (const auto safe = fall_back(seen, limits, knobs, memory)) return *safe;  // else the network moves them
 //
-// 1. The pace with the settings that are in force is measured before the network moves any, for about a second and
-//    between two decisions at least. They are the safe ones, until others have stood as long and were no slower.
+// 1. The pace with the settings that are in force is measured before the network moves any: between three decisions, or
+//    two that are a second apart. They are the safe ones, until others have stood as long and were no slower.
 // 2. Where the network's moves have made the pace plainly slower for some decisions, the safe settings are put in force
 //    again and measured anew. If the pace comes back with them they stay for a while, four times as long after each
 //    further defeat; if it does not the machine has changed, and the network goes on from them.
