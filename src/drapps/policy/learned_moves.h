@@ -22,7 +22,13 @@
 
 namespace drapps {
 
-enum class KnobMove : std::uint8_t { kNotch, kEnds, kAny, kShare, kNotches };
+enum class KnobMove : std::uint8_t {
+  kNotch,    // one up or down
+  kEnds,     // to the lowest value or the highest
+  kAny,      // to any of the grid
+  kShare,    // to so much of the way from the lowest to the highest
+  kNotches,  // one up or down, or LearnedMoves::kFar
+};
 
 /// A knob with what it means, as a file of weights has it.
 struct NamedKnob {

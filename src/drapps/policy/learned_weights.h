@@ -10,10 +10,10 @@
 //   {"features": [[name, unit, source], …], "differences": [name, …], "knobs": [[name, unit, [value, …]], …],
 //    "lanes": [name, …], "hidden": [64, 64]}
 //
-// A knob that does not move by notches has "ends", "any" or "share" as a fourth entry; with "whole_shares": true the
-// shares of all lanes are said at once. With "over": "aimd" the moves are of what that policy proposes. With "best":
-// true it sees how its pace and its knobs stand to the fastest ones so far (learned_inputs.h). With "falls_back": true
-// settings that were faster come back where its moves make samples slower (fallback.h).
+// A knob that does not move by a notch has "notches", "ends", "any" or "share" as a fourth entry; with "whole_shares":
+// true the shares of all lanes are said at once. With "over": "aimd" the moves are of what that policy proposes. With
+// "best": true it sees how its pace and its knobs stand to the fastest ones so far (learned_inputs.h). With
+// "falls_back": true settings that were faster come back where its moves make samples slower (fallback.h).
 //
 // A version that has more features, knobs or lanes runs the same weights: it leaves alone what they do not name.
 #pragma once
