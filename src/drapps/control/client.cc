@@ -68,7 +68,7 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ns_ = now.time_ns;
   if (shares_ != nullptr) shares_->observe(this, now);
   if (now.finished || frozen_) return;
-  const KnobClock pace = decider_.policy().pace();
+  const KnobClock pace = decider_.policy().pace(decider_.limits());
   // What the machine did between passes is nothing of this one's, unless they follow each other at once.
   const bool due = now.time_ns - decided_ns_ >= pace.period_ns;
   if (began_.exchange(false) && due) static_cast<void>(read_meters(now.time_ns));

@@ -114,7 +114,7 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
                 plant.totals().stall - then.stall);
       // Where a segment's limits are wider, the plant has them only now.
       if (!decider && at < held.size()) plant.apply(held[at]);
-      if (!decider || !pace.due(plant.counters(), decider->policy().pace())) continue;
+      if (!decider || !pace.due(plant.counters(), decider->policy().pace(decider->limits()))) continue;
       if (plant.limits() != decider->limits()) decider->set_limits(plant.limits());
       const Observation now = plant.observe();
       const Decision decision = decider->decide(now, clock);

@@ -22,7 +22,7 @@
 
 namespace drapps {
 
-inline constexpr std::size_t kPolicyMemory = 1024;  // bytes that a policy may remember
+inline constexpr std::size_t kPolicyMemory = 2048;  // bytes that a policy may remember
 inline constexpr std::size_t kReasonBytes = 112;
 
 /// A short sentence of bounded length, kept in place; longer text is cut.
@@ -50,6 +50,9 @@ enum class Trying : std::uint8_t { kNot, kWaits, kTries };
 
 /// All that a policy knows besides the observation. `PolicyState{limits}` is the state in which every policy begins;
 /// its memory is then all zero bytes, and a policy's own type must read zero bytes as "nothing known yet".
+/// What a policy may remember over which another learns.
+inline constexpr std::size_t kBaseMemory = 1024;
+
 struct PolicyState {
   Limits limits{};
   Reason why{};  // the policy's reason for its last proposal
@@ -86,8 +89,8 @@ class Policy {
   /// state that was made with another plant is allowed: counters that ran backwards mean a new plant, not an error.
   virtual Settings decide(const Observation& observation, PolicyState& state) const = 0;
 
-  /// When a decision is due: so long, and so many batches or samples, after the last one.
-  virtual KnobClock pace() const noexcept { return kFastClock; }
+  /// When a decision is due on a plant with such limits: so long, and so many batches or samples, after the last one.
+  virtual KnobClock pace(const Limits& /*limits*/) const noexcept { return kFastClock; }
 
   /// Whether a memory that was stored, maybe by somebody else, is one that decide() can go on from: all zeros always
   /// are.

@@ -1,6 +1,7 @@
 #include "drapps/policy/initial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 
@@ -30,6 +31,7 @@ Settings initial_settings(const Limits& limits, std::size_t batch_bytes) noexcep
   // Depths beyond these only pay where services are slow or bursty, which limits cannot tell; memory they cost always.
   constexpr std::int32_t kPrefetchDepth = 4;
   constexpr std::int32_t kIoDepth = 8;
+  constexpr std::int32_t kProcesses = 8;
   // Small batches cost none, and are made so fast that handing over each takes as long: of rows of 3 kB, 64 a batch, 32
   // batches ahead give 1.3 times the samples/s of 4 (benchmarks/results/headroom.md).
   constexpr std::size_t kSmall = std::size_t{8} << 20;
@@ -40,7 +42,8 @@ Settings initial_settings(const Limits& limits, std::size_t batch_bytes) noexcep
   settings[KnobId::kIoDepth] = range_of(KnobId::kIoDepth, limits).fit(kIoDepth);
   settings[KnobId::kPrefetchDepth] = range_of(KnobId::kPrefetchDepth, limits).fit(ahead);
   settings[KnobId::kFused] = range_of(KnobId::kFused, limits).high();
-  settings[KnobId::kProcesses] = range_of(KnobId::kProcesses, limits).low();
+  settings[KnobId::kProcesses] =
+      range_of(KnobId::kProcesses, limits).fit(std::min(kProcesses, static_cast<std::int32_t>(std::ceil(limits.cpus))));
   settings.lane_weights = even_weights(limits.weighted);
   return settings;
 }

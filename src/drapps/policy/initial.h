@@ -8,8 +8,9 @@
 
 namespace drapps {
 
-/// Settings to start a plant with: every allowed worker, up to four batches ahead or as many as 8 MiB hold, up to eight
-/// reads in flight, one fused lane, and even weights for the lanes of a split plan. Always within the limits.
+/// Settings to start a plant with: every allowed worker, or a process for each core up to eight; up to four batches
+/// ahead or as many as 8 MiB hold; up to eight reads in flight; one fused lane, and even weights for the lanes of a
+/// split plan. Always within the limits.
 /// @param batch_bytes  of one batch; 0 where that is not known.
 Settings initial_settings(const Limits& limits, std::size_t batch_bytes = 0) noexcept;
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "drapps/policy/load_window.h"
 #include "drapps/policy/registry.h"
 
 namespace drapps {
@@ -55,20 +54,36 @@ std::optional<Settings> fallen_back(const LearnedNetwork& network, const Observa
   return network.falls_back ? fall_back(seen, limits, network.moves.knobs(), memory.fallback) : std::nullopt;
 }
 
-static_assert(sizeof(LearnedMemory) + sizeof(LoadWindow) <= kPolicyMemory);
+static_assert(sizeof(LearnedMemory) + kBaseMemory <= kPolicyMemory);
+
+KnobClock LearnedPolicy::pace(const Limits& limits) const noexcept {
+  return decides_alone(limits) ? base_->pace(limits) : learned_pace(name_);
+}
+
+bool LearnedPolicy::decides_alone(const Limits& limits) const noexcept {
+  return base_ != nullptr && !network_.moves.any(limits);
+}
 
 /// What the heuristic remembers stands behind what the network does.
-Settings LearnedPolicy::proposed_by_base(const Observation& observation, PolicyState& state) const {
-  if (base_ == nullptr) return observation.settings;
+PolicyState LearnedPolicy::base_state(const PolicyState& state) const noexcept {
   PolicyState own{.limits = state.limits};
   const auto kept = state.memory.begin() + sizeof(LearnedMemory);
-  std::copy(kept, kept + sizeof(LoadWindow), own.memory.begin());
+  std::copy(kept, kept + kBaseMemory, own.memory.begin());
+  return own;
+}
+
+Settings LearnedPolicy::proposed_by_base(const Observation& observation, PolicyState& state) const {
+  if (base_ == nullptr) return observation.settings;
+  PolicyState own = base_state(state);
   const Settings proposed = base_->decide(observation, own);
-  std::copy_n(own.memory.begin(), sizeof(LoadWindow), kept);
+  std::copy_n(own.memory.begin(), kBaseMemory, state.memory.begin() + sizeof(LearnedMemory));
+  state.why = own.why;
+  state.trying = own.trying;
   return proposed;
 }
 
 Settings LearnedPolicy::decide(const Observation& observation, PolicyState& state) const {
+  if (decides_alone(state.limits)) return proposed_by_base(observation, state);
   LearnedLook step;
   auto memory = state.load<LearnedMemory>();
   look(network_, observation, state.limits, draws_, memory, step);
@@ -138,6 +153,7 @@ void LearnedPolicy::say_moves(const Settings& before, const Settings& after, Pol
 }
 
 bool LearnedPolicy::knows(const PolicyState& state) const noexcept {
+  if (base_ != nullptr && !base_->knows(base_state(state))) return false;
   if (!state.is_bool(offsetof(LearnedMemory, begun))) return false;
   const auto memory = state.load<LearnedMemory>();
   return std::ranges::all_of(memory.last, [](float value) { return std::isfinite(value) && std::abs(value) <= 5; }) &&

@@ -6,7 +6,8 @@
 //
 // A network with a fallback (fallback.h) has the knobs only where that lets it.
 //
-// A residual policy moves by a notch what a heuristic proposes, and not what is in force.
+// A residual policy moves by a notch what a heuristic proposes, and not what is in force. On a plant that has none of
+// the network's knobs the heuristic decides alone: how many worker processes run Python code is left to trials.
 // Source: T. Silver, K. Allen, J. Tenenbaum, L. Kaelbling, "Residual policy learning", arXiv:1812.06298, 2018.
 #pragma once
 
@@ -65,10 +66,13 @@ class LearnedPolicy final : public Policy {
       : network_(std::move(network)), name_(name), base_(std::move(base)), draws_(draws) {}
   std::string_view name() const noexcept override { return name_; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
-  KnobClock pace() const noexcept override { return learned_pace(name_); }
+  KnobClock pace(const Limits& limits) const noexcept override;
   bool knows(const PolicyState& state) const noexcept override;
 
  private:
+  /// Whether the heuristic does: the plant has nothing that the network moves.
+  bool decides_alone(const Limits& limits) const noexcept;
+  PolicyState base_state(const PolicyState& state) const noexcept;
   Settings proposed_by_base(const Observation& observation, PolicyState& state) const;
   /// Says that nothing moves, and which of the network's knobs and lanes this plant has not.
   void say_stays(PolicyState& state) const;

@@ -92,6 +92,11 @@ void LearnedMoves::each_pair(const Visit& visit) const noexcept {
   }
 }
 
+bool LearnedMoves::any(const Limits& limits) const noexcept {
+  return std::ranges::any_of(knobs_, [&](KnobId id) { return limits[id] != Bounds{}; }) ||
+         std::ranges::any_of(lanes_, [&](std::size_t lane) { return limits.weighted[lane]; });
+}
+
 void LearnedMoves::mask(const Settings& settings, const Limits& limits, const LearnedMemory& memory,
                         std::uint8_t* mask) const noexcept {
   for (std::size_t i = 0; i < knobs_.size(); ++i) {

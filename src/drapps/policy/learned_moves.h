@@ -60,6 +60,8 @@ class LearnedMoves {
   const std::vector<std::size_t>& lanes() const noexcept { return lanes_; }
   const rl::Heads& heads() const noexcept { return heads_; }
 
+  /// Whether a plant with such limits has any of the knobs, or shares of the lanes.
+  bool any(const Limits& limits) const noexcept;
   void mask(const Settings& settings, const Limits& limits, const LearnedMemory& memory,
             std::uint8_t* mask) const noexcept;
   /// @param action  heads().values() numbers; what is no choice moves nothing.

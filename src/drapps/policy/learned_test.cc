@@ -238,6 +238,49 @@ TEST(LearnedPolicy, WithAFallbackMeasuresFirstAndTakesBackWhatMadeSamplesSlower)
                           "its moves were slower: the faster settings stay for a while"));
 }
 
+TEST(LearnedPolicy, LeavesWorkerProcessesToTrialsAndThreadsToItsNetwork) {
+  LearnedShape shape = default_shape(8);
+  std::erase_if(shape.knobs, [](const NamedKnob& each) { return each.name == "processes"; });
+  const auto alone = *make_policy({.name = "ppo", .weights = drawn_weights(shape)});
+  shape.over = "trials";
+  const auto over = *make_policy({.name = "ppo", .weights = drawn_weights(shape)});
+  const auto trials = *make_policy({.name = "trials"});
+
+  Limits limits;
+  limits[KnobId::kProcesses] = {1, 100};
+  limits.cpus = 2;
+  EXPECT_EQ(over->pace(limits), trials->pace(limits));
+  PolicyState state{.limits = limits}, state_of_trials{.limits = limits};
+  Observation seen;
+  std::int32_t most = seen.settings[KnobId::kProcesses] = 2;
+  for (std::uint64_t turn = 1; turn < 8; ++turn) {  // a tenth of the cores is used, and the consumer waits
+    seen.time_ns = 1'000'000'000 + turn * 250'000'000;
+    seen.consumer.stall.sum = turn * 250'000'000;
+    seen.processes = {.output = 25 * turn, .demand_ns = turn * 50'000'000, .idle_cores_ns = turn * 450'000'000};
+    const Settings wanted = trials->decide(seen, state_of_trials);
+    EXPECT_EQ(over->decide(seen, state), wanted);
+    EXPECT_EQ(state.why.view(), state_of_trials.why.view());
+    EXPECT_EQ(state.trying, state_of_trials.trying);
+    EXPECT_TRUE(over->knows(state));
+    seen.settings = wanted;
+    most = std::max(most, wanted[KnobId::kProcesses]);
+  }
+  EXPECT_EQ(most, 20);  // as many as fill the cores
+  state.memory.fill(std::byte{0xAB});
+  EXPECT_FALSE(over->knows(state));
+
+  limits = learned_limits();
+  EXPECT_EQ(over->pace(limits), kLearnedPace);
+  state = {.limits = limits};
+  PolicyState state_alone{.limits = limits};
+  Settings settings = fit_settings({}, limits);
+  for (std::uint64_t turn = 1; turn < 8; ++turn) {
+    const Observation threads = looked_at(turn, settings);
+    settings = alone->decide(threads, state_alone);
+    EXPECT_EQ(over->decide(threads, state), settings);
+  }
+}
+
 TEST(LearnedPolicy, TheSameSeenAndRememberedGivesTheSame) {
   const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(), 5)});
   PolicyState state{.limits = learned_limits()};
@@ -259,9 +302,9 @@ TEST(Published, EachDesignSeesMovesAndDecidesAsItsPaperSays) {
   EXPECT_EQ(published_shape("paper-a")->features.size(), 27U);
   EXPECT_EQ(published_shape("paper-b")->features.size(), 4U);
   EXPECT_FALSE(published_shape("ppo"));
-  EXPECT_EQ(policy_of("paper-a")->pace(), kFastClock);
-  EXPECT_EQ(policy_of("paper-b")->pace(), kBatchClock);
-  EXPECT_EQ(policy_of("paper-c")->pace(), kBatchClock);
+  EXPECT_EQ(policy_of("paper-a")->pace({}), kFastClock);
+  EXPECT_EQ(policy_of("paper-b")->pace({}), kBatchClock);
+  EXPECT_EQ(policy_of("paper-c")->pace({}), kBatchClock);
 }
 
 TEST(Published, MoveOnlyWhatThePlantHasAndSayWhatIsMasked) {

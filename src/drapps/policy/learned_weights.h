@@ -47,8 +47,8 @@ struct LearnedShape {
   bool operator==(const LearnedShape&) const = default;
 };
 
-/// Policies over which another may learn: what these remember is a LoadWindow.
-inline constexpr std::array<std::string_view, 2> kBasePolicies{"aimd", "rule"};
+/// Policies over which another may learn: what these remember fits into kBaseMemory.
+inline constexpr std::array<std::string_view, 3> kBasePolicies{"aimd", "rule", "trials"};
 
 struct LearnedNetwork {
   LearnedInputs inputs;

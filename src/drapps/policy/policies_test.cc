@@ -192,9 +192,9 @@ TEST(Registry, WeightsAreForPoliciesThatLearnAndForThisSchema) {
 
 TEST(Registry, ThePaceIsTheConfigs) {
   register_test_policies();
-  EXPECT_EQ((*make_policy({.name = "hill_climb"}))->pace(), kFastClock);
+  EXPECT_EQ((*make_policy({.name = "hill_climb"}))->pace({}), kFastClock);
   const KnobClock pace{.period_ns = 7, .count = 3};
-  EXPECT_EQ((*make_policy({.name = "hill_climb", .pace = pace}))->pace(), pace);
+  EXPECT_EQ((*make_policy({.name = "hill_climb", .pace = pace}))->pace({}), pace);
   const auto raw = make_policy({.name = "random_raw", .pace = pace});
   EXPECT_EQ((*raw)->name(), "random_raw");
   EXPECT_FALSE((*raw)->guarded());

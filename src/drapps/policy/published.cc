@@ -48,7 +48,7 @@ std::optional<LearnedShape> published_shape(std::string_view name, std::size_t h
 
 KnobClock learned_pace(std::string_view name) noexcept {
   const auto* const design = std::ranges::find(kPublishedDesigns, name, &PublishedDesign::name);
-  return design == kPublishedDesigns.end() ? kFastClock : design->pace;
+  return design == kPublishedDesigns.end() ? kLearnedPace : design->pace;
 }
 
 }  // namespace drapps

@@ -30,6 +30,9 @@ struct PublishedDesign {
 /// A tick of the control thread or a batch, whichever is later, for those that decide at every batch.
 inline constexpr KnobClock kBatchClock{.period_ns = 100'000'000, .count = 1};
 
+/// Twice a second, or at each batch where these take longer: in four batches of slow Python code, five seconds pass.
+inline constexpr KnobClock kLearnedPace{.period_ns = 500'000'000, .count = 1};
+
 inline constexpr std::array kPublishedDesigns{PublishedDesign{"paper-a", kFastClock},
                                               PublishedDesign{"paper-b", kBatchClock},
                                               PublishedDesign{"paper-c", kBatchClock}};
@@ -37,7 +40,7 @@ inline constexpr std::array kPublishedDesigns{PublishedDesign{"paper-a", kFastCl
 /// What a network of a published design sees and moves; nothing where no design has this name.
 std::optional<LearnedShape> published_shape(std::string_view name, std::size_t hidden = 64);
 
-/// When a policy of this name decides: by the default clock where it is no published design.
+/// When a policy of this name decides: as its design says, or by kLearnedPace.
 KnobClock learned_pace(std::string_view name) noexcept;
 
 }  // namespace drapps

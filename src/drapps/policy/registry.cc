@@ -26,21 +26,19 @@ namespace {
 class Configured final : public Policy {
  public:
   Configured(std::unique_ptr<const Policy> policy, const PolicyConfig& config)
-      : policy_(std::move(policy)),
-        pace_(config.pace.value_or(policy_->pace())),
-        judged_(config.judge || config.learn) {}
+      : policy_(std::move(policy)), pace_(config.pace), judged_(config.judge || config.learn) {}
   std::string_view name() const noexcept override { return policy_->name(); }
   Settings decide(const Observation& observation, PolicyState& state) const override {
     return policy_->decide(observation, state);
   }
-  KnobClock pace() const noexcept override { return pace_; }
+  KnobClock pace(const Limits& limits) const noexcept override { return pace_.value_or(policy_->pace(limits)); }
   bool judged() const noexcept override { return judged_; }
   bool guarded() const noexcept override { return policy_->guarded(); }
   bool knows(const PolicyState& state) const noexcept override { return policy_->knows(state); }
 
  private:
   std::unique_ptr<const Policy> policy_;
-  KnobClock pace_;
+  std::optional<KnobClock> pace_;
   bool judged_;
 };
 

@@ -17,7 +17,7 @@ struct Stretch {
   double stall = 0;         // share of its time that it waited
   double gpu = 0;           // share of the time in which the accelerator worked; of a training without one, trained
   double cpu = 0;           // share of the machine's cores that the loader used
-  double threads = 0;       // makers over twice the cores
+  double threads = 0;       // makers over twice the cores, or worker processes over as many as there may be
   double memory = 0;        // share of the RAM budget
   std::uint32_t moves = 0;  // of knobs
 };

@@ -15,6 +15,12 @@ constexpr double kBestShare = 0.95;
 
 }  // namespace
 
+double makers_share(const Settings& settings, const Limits& limits) noexcept {
+  const std::int32_t most = limits[KnobId::kProcesses].high;
+  if (most > 0) return static_cast<double>(settings[KnobId::kProcesses]) / most;
+  return settings[KnobId::kWorkers] / (2 * std::max(limits.cpus, 1.0));
+}
+
 std::optional<Stretch> stretch_between(const DecisionPoint& from, const DecisionPoint& to) {
   static const std::size_t stall = feature_place("consumer.stall"), between = feature_place("consumer.between"),
                            gpu = feature_place("meter.gpu_use_mean"),
@@ -26,12 +32,10 @@ std::optional<Stretch> stretch_between(const DecisionPoint& from, const Decision
   if (to.seen.samples < from.seen.samples) return std::nullopt;
   const Features of = features_since(feature_counters(from.seen), to.seen, to.limits);
   if (static_cast<double>(of[between]) > kMostBetween) return std::nullopt;
-  const bool processes = to.limits[KnobId::kProcesses] != Bounds{};
-  const double makers = to.seen.settings[processes ? KnobId::kProcesses : KnobId::kWorkers];
   Stretch stretch{.rate = static_cast<double>(to.seen.samples - from.seen.samples) / seconds,
                   .stall = std::clamp(static_cast<double>(of[stall]), 0.0, 1.0),
                   .cpu = std::clamp(static_cast<double>(of[cores]), 0.0, 1.0),
-                  .threads = makers / (2 * std::max(to.limits.cpus, 1.0)),
+                  .threads = makers_share(to.seen.settings, to.limits),
                   .memory = static_cast<double>(of[memory])};
   stretch.asked = stretch.stall < 1 ? stretch.rate / (1 - stretch.stall) : 0;
   stretch.gpu = of[has_gpu] > 0 ? static_cast<double>(of[gpu]) : 1 - stretch.stall;

@@ -21,6 +21,9 @@ struct DecisionPoint {
 /// passes, a fault of an observation, counters that go back, or more than 20 s.
 std::optional<Stretch> stretch_between(const DecisionPoint& from, const DecisionPoint& to);
 
+/// Stretch::threads of these settings.
+double makers_share(const Settings& settings, const Limits& limits) noexcept;
+
 /// The rate that a twentieth of these exceed: what was observed does not say what would have been possible. Requires
 /// one rate at least.
 double best_rate_of(std::vector<double> rates);

@@ -87,7 +87,7 @@ struct TrialsState {
   std::uint64_t anew_after_ns;
   double cpus;  // the budget at the last window
 };
-static_assert(std::is_trivially_copyable_v<TrialsState> && sizeof(TrialsState) <= kPolicyMemory);
+static_assert(std::is_trivially_copyable_v<TrialsState> && sizeof(TrialsState) <= kBaseMemory);
 
 enum class Gain : std::uint8_t { kUnknown, kNone, kSome };
 
@@ -116,6 +116,7 @@ class TrialsDecider {
 
   Settings decide() {
     state_.why = {};
+    if (processes() <= 0) return seen_.settings;
     Settings settings = seen_.settings;
     settings[KnobId::kProcesses] = propose();
     state_.store(memory_);

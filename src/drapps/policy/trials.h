@@ -35,7 +35,7 @@ class Trials final : public Policy {
       : gain_(config.number(kParameters[0])),
         cool_down_ns_(static_cast<std::uint64_t>(1e9 * config.number(kParameters[1]))) {}
   std::string_view name() const noexcept override { return "trials"; }
-  KnobClock pace() const noexcept override { return {.period_ns = 250'000'000, .count = 0}; }
+  KnobClock pace(const Limits& /*limits*/) const noexcept override { return {.period_ns = 250'000'000, .count = 0}; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
   bool knows(const PolicyState& state) const noexcept override;
 

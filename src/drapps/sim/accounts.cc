@@ -81,7 +81,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   const double wall = stretch.makers * seconds;
   const double free = std::max(0.0, wall - worked);
   worker_wall_ += std::max(wall, worked);
-  if (stretch.full) {
+  if (stretch.full && !world.in_processes()) {
     window_ += free;
   } else if (rates.fetch < rates.prepare) {
     storage_ += free;
@@ -93,9 +93,10 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   waiting_ += here * (per_sample_wall(cost.cpu_sum, rates.speed) - cost.cpu_sum);
   const double step_core =
       stretch.paused ? 0 : stretch.taken / world.workload.batch * world.consumer.step * world.consumer.cpu;
-  other_cores_ += step_core + world.machine.cores.foreign * seconds;
-  idle_cores_ +=
-      std::max(0.0, world.machine.cores.count * seconds - core - step_core - world.machine.cores.foreign * seconds);
+  const double others = step_core + (stretch.starting * rates.speed + world.machine.cores.foreign) * seconds;
+  training_core_ += step_core;
+  other_cores_ += others;
+  idle_cores_ += std::max(0.0, world.machine.cores.count * seconds - core - others);
   totals_.seconds += seconds;
   totals_.samples += stretch.taken;
   totals_.output += stretch.output;
@@ -116,15 +117,14 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
           : 0;
   if (world.machine.gpu.count > 0) totals_.gpu_idle += seconds - gpu_busy;
   const PowerModel& power = world.machine.power;
-  const double busy_cores =
-      std::min(world.machine.cores.count * seconds, core + step_core + world.machine.cores.foreign * seconds);
+  const double busy_cores = std::min(world.machine.cores.count * seconds, core + others);
   totals_.joules += power.idle * seconds + power.core * busy_cores;
   if (world.machine.gpu.count > 0) {
     totals_.joules += power.gpu_idle * (seconds - gpu_busy) + power.gpu_busy * gpu_busy;
   }
   totals_.cost += stretch.remote * world.machine.remote.cost * seconds / 3600;
   const double processes = world.in_processes() ? settings[KnobId::kProcesses] * world.machine.memory.process : 0;
-  const double batches = (settings[KnobId::kPrefetchDepth] + kSlot) * world.workload.batch * world.workload.row_bytes;
+  const double batches = (window_of(world, settings) + kSlot) * world.workload.batch * world.workload.row_bytes;
   totals_.memory = std::max(totals_.memory, processes + batches + stretch.kept);
 }
 
@@ -142,7 +142,6 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
   seen.batches = whole(now_.step.count);
   seen.samples = whole(world.in_processes() ? totals_.output : totals_.samples);
   seen.settings = settings;
-  seen.ready_batches = static_cast<std::uint32_t>(last_.ready);
 
   const auto spread = [](const Sum& now, const Sum& before) {
     Spread summary{.count = whole(now.count), .sum = ns_of(now.seconds)};
@@ -176,15 +175,16 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
     seen.processes.output = whole(totals_.output);
     seen.processes.demand_ns = ns_of(totals_.core);
     seen.processes.idle_cores_ns = ns_of(idle_cores_);
+  } else {
+    seen.ready_batches = static_cast<std::uint32_t>(last_.ready);
   }
   seen.upcoming = {.samples = Upcoming::kMost,
                    .sized = Upcoming::kMost,
                    .bytes = whole(static_cast<double>(Upcoming::kMost) * world.workload.sample_bytes)};
   seen.memory_limit = whole(world.machine.memory.limit);
-  seen.memory_used =
-      whole(std::min(world.machine.memory.limit,
-                     last_.kept + settings[KnobId::kPrefetchDepth] * world.workload.batch * world.workload.row_bytes));
-  seen.process_cpu_seconds = totals_.core;
+  const double batches = settings[KnobId::kPrefetchDepth] * world.workload.batch * world.workload.row_bytes;
+  seen.memory_used = whole(std::min(world.machine.memory.limit, last_.kept + batches));
+  seen.process_cpu_seconds = training_core_ + (world.in_processes() ? 0 : totals_.core);
 
   const double passed = totals_.seconds - looked_.seconds;
   if (passed > 0) {

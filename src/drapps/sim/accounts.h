@@ -69,7 +69,7 @@ class Accounts {
   double bytes_ = 0, refused_ = 0, in_flight_ = 0;
   double copies_ = 0, kernels_ = 0;  // s of the accelerators, for samples
   double worker_wall_ = 0, idle_ = 0, window_ = 0, storage_ = 0;
-  double idle_cores_ = 0, other_cores_ = 0, read_busy_ = 0, waiting_ = 0;
+  double idle_cores_ = 0, training_core_ = 0, other_cores_ = 0, read_busy_ = 0, waiting_ = 0;
   Totals looked_;  // totals_ at the observation before
   double looked_other_ = 0, looked_busy_ = 0, looked_waiting_ = 0;
   SteadyStretch last_;

@@ -6,6 +6,9 @@
 namespace drapps::sim {
 namespace {
 
+constexpr double kAhead = 16;              // batches that are asked for ahead where nobody says how many
+constexpr double kCheapBytes = 128 << 20;  // of batches that worker processes make ahead
+
 double share_of(const Settings& settings, KnobId id) noexcept {
   return std::clamp(static_cast<double>(settings[id]) / kWeightUnit, 0.0, 1.0);
 }
@@ -70,8 +73,17 @@ double speed_of(const CoreModel& cores, double runnable) noexcept {
   return std::min(1.0, had / runnable) / (1 + cores.oversubscription * (all / cores.count - 1));
 }
 
+double window_of(const World& world, const Settings& settings) noexcept {
+  if (!world.in_processes()) return std::max(1, settings[KnobId::kPrefetchDepth]);
+  // Two samples for each; and two batches, as far as these take little memory.
+  const double two = 2.0 * std::max(1, settings[KnobId::kProcesses]);
+  const double batch = world.workload.batch;
+  const double cheap = std::floor(kCheapBytes / std::max(1.0, batch * world.workload.row_bytes));
+  return std::max({kAhead, std::ceil(two / batch), std::min(two, cheap)});
+}
+
 double reads_in_flight(const World& world, const Settings& settings, double read) noexcept {
-  const double window = std::max(1, settings[KnobId::kPrefetchDepth]) * world.workload.batch * read;
+  const double window = window_of(world, settings) * world.workload.batch * read;
   return std::max(1.0, std::min(static_cast<double>(settings[KnobId::kIoDepth]), window));
 }
 

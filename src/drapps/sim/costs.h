@@ -11,6 +11,7 @@ namespace drapps::sim {
 /// What of a plant changes while it runs, as far as costs and rates depend on it.
 struct Condition {
   double makers = 1;     // threads or processes that make samples here
+  double starting = 0;   // processes that compute and make none yet
   double remote = 0;     // machines that make samples, too
   double cached = 0;     // share of the samples that the loader's cache gives
   double resident = 0;   // share of the others that the page cache gives
@@ -39,6 +40,8 @@ SampleCost cost_of(const World& world, const Settings& settings, const Condition
 /// as sessions and containers; and they lose some for each one too many.
 double speed_of(const CoreModel& cores, double runnable) noexcept;
 
+/// Batches that may be under way or wait: as the knob says, or as many as keep worker processes at work.
+double window_of(const World& world, const Settings& settings) noexcept;
 /// Reads that may be in flight at once, where this share of the samples is read.
 double reads_in_flight(const World& world, const Settings& settings, double read) noexcept;
 /// Bytes/s of the storage for this rank while so many reads are in flight; 0: there is no limit.

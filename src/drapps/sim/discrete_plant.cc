@@ -18,7 +18,7 @@ double speed_of(const RemoteModel& remote) noexcept { return remote.cores / make
 
 DiscretePlant::DiscretePlant(const Scenario& scenario, const Settings& settings)
     : SimulatedPlant(scenario, settings), random_(scenario.seed) {
-  slots_.assign(static_cast<std::size_t>(std::max(1, settings_[KnobId::kPrefetchDepth])), 0);
+  slots_.assign(static_cast<std::size_t>(window_of(world(), settings_)), 0);
   makers_.assign(static_cast<std::size_t>(std::max(1, settings_[maker_knob()])), 0);
   set_remote(0);
 }
@@ -35,9 +35,7 @@ double DiscretePlant::drawn(double mean, double cv) {
 
 void DiscretePlant::apply(const Settings& settings) {
   const Settings before = std::exchange(settings_, fit_settings(settings, limits_));
-  for (std::int32_t i = before[KnobId::kPrefetchDepth]; i < settings_[KnobId::kPrefetchDepth]; ++i) {
-    slots_.push_back(time_);
-  }
+  for (double i = window_of(world(), before); i < window_of(world(), settings_); ++i) slots_.push_back(time_);
   if (settings_[KnobId::kForm] != before[KnobId::kForm]) course_.forget_kept();
   // Makers that are free first are the first to leave.
   std::ranges::sort(makers_, std::greater{});
@@ -158,7 +156,7 @@ void DiscretePlant::step() {
   const double taken = std::max(time_, ready_.front());
   const double stall = taken - time_;
   ready_.pop_front();
-  if (static_cast<std::int32_t>(ready_.size()) < settings_[KnobId::kPrefetchDepth])
+  if (static_cast<double>(ready_.size()) < window_of(world(), settings_))
     slots_.push_back(taken + world().workload.handover);
 
   Rates rates;

@@ -8,7 +8,9 @@
 namespace drapps::sim {
 namespace {
 
-constexpr double kProcessStart = 0.5;  // s until a worker process makes samples
+// Until it makes samples, a worker process waits so many s and computes for so many: 46 that were started at once on
+// two cores took 3.7 s of these from 2 others, which used them up.
+constexpr double kProcessWaits = 0.2, kProcessComputes = 0.078;
 
 }  // namespace
 
@@ -55,12 +57,23 @@ FluidPlant::FluidPlant(Scenario scenario, const Settings& settings) : SimulatedP
   remote_.working = settings_[KnobId::kRemoteWorkers];
 }
 
+/// s until processes make samples that are started now, where there will be so many.
+double FluidPlant::process_start(double processes) const noexcept {
+  const CoreModel& cores = world().machine.cores;
+  const SampleCost& cost = rates_.cost;
+  const double seconds = cost.cpu_sum + cost.sleep;
+  const double computing = seconds > 0 ? makers_.working * cost.cpu_sum / seconds : 0;
+  const double runnable = std::max(0.0, processes - makers_.working) + computing + cores.foreign;
+  return kProcessWaits + kProcessComputes * std::max(1.0, runnable / cores.count);
+}
+
 void FluidPlant::apply(const Settings& settings) {
   const Settings before = std::exchange(settings_, fit_settings(settings, limits_));
   if (settings_ == before) return;
   moved_ = true;
   if (settings_[KnobId::kForm] != before[KnobId::kForm]) course_.forget_kept();
-  makers_.ask(settings_[maker_knob()], time_ + (world().in_processes() ? kProcessStart : 0));
+  const double makers = settings_[maker_knob()];
+  makers_.ask(makers, time_ + (world().in_processes() ? process_start(makers) : 0));
   remote_.ask(settings_[KnobId::kRemoteWorkers], time_ + world().machine.remote.start);
 }
 
@@ -75,6 +88,7 @@ void FluidPlant::refresh() noexcept {
   remote_.begin(time_);
   Condition now = course_.condition();
   now.makers = makers_.working;
+  now.starting = makers_.waiting();
   now.remote = remote_.working;
   if (!std::exchange(moved_, false) && now == condition_) return;
   condition_ = now;
@@ -83,7 +97,7 @@ void FluidPlant::refresh() noexcept {
 
 void FluidPlant::stretch(double most) noexcept {
   const bool paused = time_ < paused_until_ - kAlmost;
-  const double capacity = std::max(1, settings_[KnobId::kPrefetchDepth]) * world().workload.batch;
+  const double capacity = window_of(world(), settings_) * world().workload.batch;
   double make = rates_.produce;
   double take = paused ? 0 : rates_.consume;
   double seconds = most;

@@ -45,6 +45,7 @@ class FluidPlant final : public SimulatedPlant {
     double next() const noexcept;
   };
 
+  double process_start(double processes) const noexcept;
   void stretch(double most) noexcept;
   void refresh() noexcept;
 

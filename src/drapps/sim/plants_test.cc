@@ -226,6 +226,55 @@ TEST(FluidPlant, AgreesWithTheFormulaOfWhatACacheBrings) {
   }
 }
 
+/// Python code that computes for 1 ms on two cores, and waits for so many s.
+World python_world(double sleep) {
+  World world;
+  world.machine.cores = {.count = 2, .oversubscription = 0};
+  world.machine.memory.process = 1e7;
+  world.workload.stages[kPythonStage] = {.cpu = 1e-3, .sleep = sleep};
+  world.workload.row_bytes = 1e4;
+  return world;
+}
+
+TEST(LimitsOf, WorkerProcessesHaveTheKnobsOfALiveLoaderOfThem) {
+  const Limits limits = limits_of(python_world(0));
+  EXPECT_EQ(limits[KnobId::kProcesses], (Bounds{1, 128}));
+  for (const Knob& knob : knob_table()) {
+    if (knob.id != KnobId::kProcesses) EXPECT_EQ(limits[knob.id].high, 0) << knob.name;
+  }
+}
+
+TEST(FluidPlant, ProcessesThatStartTakeCoresFromOthers) {
+  Settings settings;
+  settings[KnobId::kProcesses] = 2;
+  FluidPlant plant(stationary(python_world(0), 60), settings);
+  plant.advance(4);
+  EXPECT_NEAR(plant.totals().output, 8000, 80);
+  settings[KnobId::kProcesses] = 48;
+  plant.apply(settings);
+  plant.advance(0.5);
+  EXPECT_EQ(plant.observe().processes.starting, 46);
+  plant.advance(9.5);
+  EXPECT_EQ(plant.observe().processes.starting, 0);
+  const double lost = 8000 + 20'000 - plant.totals().output;
+  EXPECT_NEAR(lost / 2000, 46 * 0.078 / 2, 0.4);  // s of two cores
+}
+
+TEST(FluidPlant, WorkerProcessesAreSeenAsOfALiveLoader) {
+  World world = python_world(0.02);
+  world.consumer = {.step = 0.01, .cpu = 0.2};
+  Settings settings;
+  settings[KnobId::kProcesses] = 4;
+  FluidPlant plant(stationary(world, 60), settings);
+  plant.advance(10);
+  const Observation seen = plant.observe();
+  EXPECT_EQ(seen.ready_batches, 0U);
+  EXPECT_EQ(seen.workers.window_ns, 0U);
+  const double steps = plant.totals().samples / world.workload.batch;
+  EXPECT_NEAR(seen.process_cpu_seconds, steps * 0.01 * 0.2, 1e-6);  // that of processes is none of this one's
+  EXPECT_NEAR(static_cast<double>(seen.processes.demand_ns) * 1e-9, plant.totals().output * 1e-3, 1e-6);
+}
+
 TEST(DiscretePlant, IsAQueueWithExponentialTimes) {
   // One maker and one consumer: the maker stops where prefetch_depth batches wait, and the consumer has one more.
   World world;

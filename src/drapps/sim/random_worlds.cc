@@ -27,12 +27,13 @@ World random_world(Draws& draws) {
   workload.row_bytes = drawn(draws, 1e5, 1e6);
   machine.cores.count = std::round(drawn(draws, 2, 32));
   if (draws.coin(0.3)) machine.cores.foreign = std::round(draws.uniform(0, machine.cores.count));
-  machine.cores.oversubscription = draws.uniform(0, 0.05);
-  const bool python = draws.coin(0.25);
+  machine.cores.oversubscription = drawn(draws, 1e-3, 0.05);
+  const bool python = draws.coin(0.33);
   if (python) {
     workload.stages[kPythonStage] = {.cpu = drawn(draws, 3e-4, 8e-3),
                                      .sleep = draws.coin(0.5) ? drawn(draws, 1e-3, 0.1) : 0,
                                      .cv = draws.uniform(0, 1)};
+    machine.memory.process = drawn(draws, 5e6, 5e8);
   } else {
     workload.stages[kDecodeStage] = {.cpu = drawn(draws, 2e-4, 4e-3), .cv = draws.uniform(0, 1)};
     workload.stages[kAugmentStage] = {.cpu = drawn(draws, 1e-4, 4e-3), .cv = draws.uniform(0, 0.5)};
@@ -41,7 +42,7 @@ World random_world(Draws& draws) {
   double cpu = 0;
   for (const StageCost& stage : workload.stages) cpu += stage.cpu;
   const double throughput = machine.cores.count / cpu;
-  if (draws.coin(0.5)) {
+  if (!python && draws.coin(0.5)) {
     machine.storage.bandwidth = throughput * workload.sample_bytes * drawn(draws, 0.4, 6);
     machine.storage.latency = drawn(draws, 1e-4, 8e-3);
     machine.storage.latency_cv = draws.uniform(0, 1);
@@ -56,7 +57,9 @@ World random_world(Draws& draws) {
       workload.stages[kAugmentStage].gpu = drawn(draws, 5e-6, 1e-4);
     }
   }
-  world.consumer.step = workload.batch / throughput * drawn(draws, 0.3, 3);
+  // One in eight does next to nothing with its batches.
+  const bool idle = draws.coin(0.125);
+  world.consumer.step = workload.batch / throughput * (idle ? drawn(draws, 1e-3, 0.3) : drawn(draws, 0.3, 3));
   world.consumer.step_cv = draws.uniform(0, 0.3);
   world.consumer.cpu = draws.uniform(0, 0.3);
   if (machine.cores.foreign > 0 && draws.coin(0.5)) machine.cores.grouped = 1;

@@ -47,11 +47,11 @@ void prepare(const World& world, const Settings& settings, const Condition& cond
   const SampleCost& cost = rates.cost;
   const double training = world.consumer.step > 0 ? world.consumer.cpu : 0;
   const double cpu = std::max(cost.cpu_sum, 1e-12);
-  rates.makers = least(condition.makers, std::max(1, settings[KnobId::kPrefetchDepth]) * world.workload.batch);
+  rates.makers = least(condition.makers, window_of(world, settings) * world.workload.batch);
   double speed = 1;
   for (int round = 0; round < 3; ++round) {
     const double on_cores = cpu / speed;
-    speed = speed_of(cores, rates.makers * on_cores / (on_cores + cost.sleep) + training);
+    speed = speed_of(cores, rates.makers * on_cores / (on_cores + cost.sleep) + condition.starting + training);
   }
   const double budget = cores.budget > 0 ? least(cores.budget, cores.count) : cores.count;
   rates.speed = speed;
@@ -108,7 +108,7 @@ void consume(const World& world, const Condition& condition, Rates& rates) noexc
   }
   const auto at = [&](double rate) {
     const double here = rate * rates.cost.cpu_sum * (rates.prepare > 0 ? 1 - rates.remote / rates.prepare : 1);
-    const double own = here + world.consumer.cpu;
+    const double own = here + condition.starting + world.consumer.cpu;
     const double busy = least(1, (own + cores.foreign) / cores.count);
     rates.step = step_of(world, condition, busy, speed_of(cores, own));
     return batch / (rates.step + batch * rates.cost.gpu);
@@ -145,7 +145,7 @@ Rates rates_of(const World& world, const Settings& settings, const Condition& co
   rates.transfer = rates.cost.copied > 0 ? world.machine.gpu.copy / rates.cost.copied : kNoLimit;
   const double flow = least(least(least(rates.fetch, rates.prepare), rates.transfer), network(world, rates));
   const double batch = world.workload.batch;
-  const double depth = std::max(1, settings[KnobId::kPrefetchDepth]);
+  const double depth = window_of(world, settings);
   rates.produce = least(flow, depth * batch / batch_time(world, rates));
   consume(world, condition, rates);
 

@@ -22,17 +22,18 @@ Limits limits_of(const World& world) noexcept {
   const double cores =
       machine.cores.budget > 0 ? std::min(machine.cores.budget, machine.cores.count) : machine.cores.count;
   const double half = machine.memory.limit / 2;
-  const double reads = world.storage_waits() ? std::clamp(half / (2 * workload.sample_bytes), 1.0, kMostReads) : 1;
-  const double ahead = std::clamp(half / (workload.batch * workload.row_bytes), 1.0, kMostBatches);
-
-  Limits limits =
-      native_limits(most_of(std::max(1.0, std::ceil(cores))), most_of(reads), most_of(ahead), workload.split > 0);
   if (world.in_processes()) {
     const double fitting = machine.memory.process > 0 ? half / machine.memory.process : kMostProcesses * cores;
-    limits[KnobId::kWorkers] = {};
-    limits[KnobId::kFused] = {1, 1};
+    Limits limits;
     limits[KnobId::kProcesses] = {1, most_of(std::clamp(fitting, 1.0, std::ceil(kMostProcesses * cores)))};
+    limits[KnobId::kRemoteWorkers] = {0, most_of(machine.remote.most)};
+    limits.cpus = cores;
+    return limits;
   }
+  const double reads = world.storage_waits() ? std::clamp(half / (2 * workload.sample_bytes), 1.0, kMostReads) : 1;
+  const double ahead = std::clamp(half / (workload.batch * workload.row_bytes), 1.0, kMostBatches);
+  Limits limits =
+      native_limits(most_of(std::max(1.0, std::ceil(cores))), most_of(reads), most_of(ahead), workload.split > 0);
   const auto on_gpu = [&](WorkStage stage) {
     return Bounds{0, machine.gpu.count > 0 && workload.stages[stage].gpu > 0 ? kWeightUnit : 0};
   };

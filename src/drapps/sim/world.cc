@@ -9,6 +9,7 @@ bool World::in_processes() const noexcept {
 
 bool World::storage_waits() const noexcept {
   const StorageModel& storage = machine.storage;
+  if (in_processes()) return false;
   return storage.bandwidth > 0 || storage.connection > 0 || storage.latency > 0 || storage.seek > 0 ||
          storage.requests > 0 || (machine.network.bandwidth > 0 && machine.network.storage > 0);
 }

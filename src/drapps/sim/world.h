@@ -139,8 +139,8 @@ struct World {
   WorkloadModel workload;
   ConsumerModel consumer;
 
-  bool in_processes() const noexcept;  // Python code makes the samples, in worker processes
-  bool storage_waits() const noexcept;
+  bool in_processes() const noexcept;   // Python code makes the samples, in worker processes
+  bool storage_waits() const noexcept;  // what Python code reads for itself is part of its sleep
 };
 
 /// Calls visit(group, name, value&, low, high) for each number of a world, const or not, in a fixed order; the value

@@ -36,7 +36,7 @@ sim::World after_event(sim::World world, Draws& draws) {
   switch (draws.below(6)) {
     case 0: machine.cores.foreign += machine.cores.count * draws.uniform(0.25, 1.5); break;
     case 1:
-      if (auto& python = workload.stages[sim::kPythonStage]; python.cpu > 0 && draws.coin(0.5)) {
+      if (auto& python = workload.stages[sim::kPythonStage]; python.cpu > 0) {
         python.sleep = python.sleep > 0 && draws.coin(0.5) ? 0 : drawn_between(draws, 1e-3, 0.1);
         break;
       }
@@ -70,6 +70,7 @@ Episode made_episode(const EpisodeOptions& options, std::uint64_t number, std::s
   Draws draws({.seed = options.seed, .position = number}, kOrdinalEpisode);
   const bool like = options.world && draws.coin(options.like);
   sim::World world = like ? sim::world_like(*options.world, options.spread, draws) : sim::random_world(draws);
+  while (!options.processes && world.in_processes()) world = sim::random_world(draws);
   world.workload.noise = drawn_between(draws, 0.03, 0.2);
   world.machine.storage.latency *= options.later_reads;
   for (auto& stage : world.workload.stages) stage.gpu *= options.slower_gpu;

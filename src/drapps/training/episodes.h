@@ -30,6 +30,7 @@ struct EpisodeOptions {
   std::uint64_t seed = 1;
   double seconds = 90;
   double happens = 0.75;  // share of the episodes in which something happens
+  bool processes = true;  // also loaders of Python code
   // Accelerators so many times slower at samples, and reads so many times later, than where policies are trained.
   double slower_gpu = 1, later_reads = 1;
   std::optional<sim::World> world{};  // that was fitted to recorded runs

@@ -4,6 +4,7 @@
 
 #include "drapps/base/philox.h"
 #include "drapps/policy/registry.h"
+#include "drapps/policy/stretch.h"
 #include "drapps/sim/random_worlds.h"
 
 namespace drapps::training {
@@ -109,14 +110,13 @@ rl::Outcome PlantEnvironment::step(const float* action) {
   const double seconds = now.seconds - before.seconds;
   const double trained = now.steps - before.steps;
   const bool has_gpu = world.machine.gpu.count > 0;
-  const double makers = seen_.settings[world.in_processes() ? KnobId::kProcesses : KnobId::kWorkers];
   Stretch stretch{.rate = (now.samples - before.samples) / seconds,
                   .best = episode_->rates[segment()],
                   .held = episode_->held[segment()],
                   .asked = world.consumer.step > 0 ? world.workload.batch / world.consumer.step : 0,
                   .stall = trained > 0 ? (now.stall - before.stall) / trained : 0,
                   .cpu = (now.core - before.core) / seconds / world.machine.cores.count,
-                  .threads = makers / (2 * world.machine.cores.count),
+                  .threads = makers_share(seen_.settings, plant_->limits()),
                   .memory = static_cast<double>(seen_.memory_used) / static_cast<double>(seen_.memory_limit),
                   .moves = moved_knobs(decision.before, decision.applied)};
   stretch.gpu = has_gpu ? 1 - (now.gpu_idle - before.gpu_idle) / seconds : 1 - stretch.stall;

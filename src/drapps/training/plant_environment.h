@@ -12,6 +12,7 @@
 
 #include "drapps/policy/guard.h"
 #include "drapps/policy/learned_weights.h"
+#include "drapps/policy/published.h"
 #include "drapps/policy/reward.h"
 #include "drapps/rl/environment.h"
 #include "drapps/sim/fluid_plant.h"
@@ -26,7 +27,7 @@ struct PlantOptions {
   std::uint32_t delay = 2;  // decisions, at most
   double noise = 0.25;      // of what is seen, at most, as a share of it
   double hard = 0;          // share of the episodes that are among the hardest, once these are known
-  KnobClock pace = kFastClock;
+  KnobClock pace = kLearnedPace;
 };
 
 class PlantEnvironment final : public rl::Environment {

@@ -41,6 +41,7 @@ void each_number(Options& options, const Visit& visit) {
   visit("form", options.form, 0.0, 1.0);
   visit("look_ahead", options.look_ahead, 0.0, 1.0);
   visit("best", options.best, 0.0, 1.0);
+  visit("trials", options.trials, 0.0, 1.0);
   visit("far", options.far, 0.0, 1.0);
   visit("fallback", options.fallback, 0.0, 1.0);
   visit("sac", options.by_sac, 0.0, 1.0);
@@ -270,7 +271,13 @@ LearnedShape Trainer::shape_of(const TrainingOptions& options) {
   LearnedShape own = default_shape(options.learner.hidden);
   own.remembers_best = options.best != 0 && options.design != kResidual;
   own.falls_back = options.fallback != 0 && options.design != kResidual;
-  if (options.far != 0 && options.design != kResidual) {
+  const bool like_processes = options.episodes.world && options.episodes.world->in_processes();
+  if (options.design == kResidual) {
+    own.over = kBasePolicies.front();
+  } else if (options.trials != 0 && !like_processes) {
+    own.over = "trials";
+    std::erase_if(own.knobs, [](const NamedKnob& each) { return each.name == "processes"; });
+  } else if (options.far != 0) {
     std::ranges::find(own.knobs, "processes", &NamedKnob::name)->move = KnobMove::kNotches;
   }
   if (options.form != 0) own.knobs.push_back(named_knob(KnobId::kForm, KnobMove::kAny));
@@ -279,7 +286,6 @@ LearnedShape Trainer::shape_of(const TrainingOptions& options) {
     std::erase_if(own.features, [&](const NamedFeature& each) { return each.name.starts_with(kToCome); });
     std::erase_if(own.differences, [&](const std::string& each) { return each.starts_with(kToCome); });
   }
-  if (options.design == kResidual) own.over = kBasePolicies.front();
   return published_shape(options.design, options.learner.hidden).value_or(std::move(own));
 }
 
@@ -290,7 +296,10 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
     return std::make_unique<rl::OfflineLearner>(options_.offline, network->moves.heads(),
                                                 std::exchange(recorded_->steps, {}));
   }
-  course_ = std::make_shared<Course>(Course{make_episodes(options_.episodes, searched_knobs())});
+  EpisodeOptions episodes = options_.episodes;
+  const std::vector<KnobId>& knobs = network->moves.knobs();
+  episodes.processes = std::ranges::find(knobs, KnobId::kProcesses) != knobs.end();
+  course_ = std::make_shared<Course>(Course{make_episodes(episodes, searched_knobs())});
   const auto make = [&] { return std::make_unique<PlantEnvironment>(course_, network, options_.plant); };
   std::unique_ptr<rl::Training> learner;
   if (options_.kind == LearnerKind::kSac) {

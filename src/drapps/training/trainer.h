@@ -41,6 +41,7 @@ struct TrainingOptions {
   std::uint32_t form = 0;        // 1: it chooses the form, too
   std::uint32_t look_ahead = 1;  // 0: it does not see what is to come
   std::uint32_t best = 1;        // 0: it does not remember the best settings so far
+  std::uint32_t trials = 1;      // 0: it moves worker processes itself, and does not leave them to the policy trials
   std::uint32_t far = 1;         // 0: it moves worker processes by one notch a decision, too, and not by several
   std::uint32_t fallback = 1;    // 0: nothing takes back moves that made the training slower
   std::uint32_t by_sac = 0;      // 1: a design is trained by SAC, not by PPO

@@ -79,6 +79,16 @@ TEST(Episodes, AreAFunctionOfTheirSeedAndTheirBestIsNoWorseThanTheBeginning) {
   EXPECT_GE(changing, 3U);
 }
 
+TEST(Episodes, AreWithoutPythonCodeForThoseWhoMoveNoWorkerProcesses) {
+  const auto with_processes = [](bool processes) {
+    const auto course = make_episodes({.count = 16, .seed = 5, .processes = processes}, kSomeKnobs);
+    return std::ranges::count_if(
+        course, [](const Episode& each) { return each.scenario.segments.front().world.in_processes(); });
+  };
+  EXPECT_GT(with_processes(true), 0);
+  EXPECT_EQ(with_processes(false), 0);
+}
+
 TEST(PlantEnvironment, AnEpisodeIsItsNumberAndItsActions) {
   const auto network = std::make_shared<const LearnedNetwork>(*network_of(default_shape(4)));
   const auto course =
