@@ -8,8 +8,9 @@ with the end of what it said, below the table.
 A C++ program of tests that is the same to the byte as one that passed, on this machine and with the
 same arguments, is not run again but by a full run: its results are remembered in the user's cache
 folder, which serves every clone. A full run takes hours: one that was stopped, or in which a suite
-failed, goes on at the same commit with the suites that have not passed yet. The last line reads
-``N passed, N failed, N skipped``, summed over what the suites really ran.
+failed, goes on at the same commit with the suites that have not passed yet, and of those of the
+package under sanitizers with the files. The last line reads ``N passed, N failed, N skipped``,
+summed over what the suites really ran.
 """
 
 import argparse
@@ -73,7 +74,8 @@ def run_suite(suite: Callable[[Run], None], full: bool, nice: int = 0) -> dict[s
     start = time.monotonic()
     log = LOGS / f"{name}.log"
     with log.open("w") as file:
-        run = Run(name, full, file, nice)
+        kept = row_of_commit.with_suffix("") if lasting else None
+        run = Run(name, full, file, nice, kept)
         problem = ""
         try:
             suite(run)

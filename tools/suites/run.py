@@ -54,6 +54,7 @@ class Run:
     full: bool
     log: TextIO
     nice: int = 0
+    kept: Path | None = None  # a folder for the counts of parts that have passed at this commit
     cpu: float = 0.0  # seconds of all its commands
     counts: Counts = field(default_factory=Counts)
     remembered: int = 0  # of those that passed or were skipped, in runs before
@@ -147,6 +148,21 @@ class Run:
         marks = ["-m", "full or not full"] if self.full else []
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={junit}", *marks, *words]
         self.report(self.command(*command, **env), junit)
+
+    def pytest_by_file(self, words: list[str], files: list[str], **env: str) -> None:
+        """Run pytest on one file after the other, but for those that passed at this commit."""
+        for file in files:
+            kept = self.kept and self.kept / f"{Path(file).stem}.json"
+            if kept and kept.exists():
+                self.counts += (before := Counts(*json.loads(kept.read_text())))
+                self.remembered += before.passed + before.skipped
+                continue
+            so_far, self.counts = self.counts, Counts()
+            self.pytest(*words, file, **env)
+            if kept and not self.counts.failed:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_text(json.dumps(astuple(self.counts)))
+            self.counts += so_far
 
     def gtest(self, preset: str, layers: list[str], *words: str, **env: str) -> None:
         """Run the C++ tests of layers: a process per test would take sanitizers twice as long."""

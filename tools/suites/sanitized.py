@@ -34,8 +34,8 @@ def _link(files: Path, place: Path) -> None:
             name.symlink_to(path)
 
 
-def pytest(run: Run, *paths: str) -> None:
-    """Build the extension module, and run these tests on it."""
+def pytest(run: Run, *files: str) -> None:
+    """Build the extension module, and run the tests of these files on it."""
     run.build("asan-extension", "_core")
     checkout()
     library = subprocess.run(
@@ -44,9 +44,9 @@ def pytest(run: Run, *paths: str) -> None:
         text=True,
         check=True,
     ).stdout.strip()
-    run.pytest(
-        f"--rootdir={CHECKOUT}",
-        *(str(CHECKOUT / path) for path in paths),
+    run.pytest_by_file(
+        [f"--rootdir={CHECKOUT}"],
+        [str(CHECKOUT / file) for file in files],
         LD_PRELOAD=library,
         PYTHONPATH=os.pathsep.join([str(CHECKOUT / "python"), str(CHECKOUT)]),
         **_OPTIONS,

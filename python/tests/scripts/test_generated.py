@@ -65,3 +65,22 @@ def test_a_difference_is_told():
     assert "left behind" in difference((), one, run(left=True))
     assert "Exception ignored" in difference((), one, run(printed="Exception ignored in"))
     assert "hangs" in difference((), one, run(status="hangs"))
+
+
+def test_stock_runs_again_where_it_alone_lost_a_worker():
+    def run(text):
+        return {"log": [["text", text]], "status": 0, "left": False, "printed": ""}
+
+    class Played:
+        def __init__(self, *answers):
+            self.answers = list(answers)
+
+        def run(self, texts, whole=False):  # noqa: ARG002
+            return [run(text) for text in self.answers.pop(0)[: len(texts)]]
+
+    case = next(case for case in map(case_of, range(50)) if case.workers)
+    lost = "builtins.RuntimeError: DataLoader worker (…) exited unexpectedly with exit code 1."
+    assert not differences(Played((lost, "a", "a", "a"), ("a",)), case)
+    assert "default" in differences(Played((lost, "a", "a", "a"), ("b",)), case)
+    assert "default" in differences(Played((lost, "a", "a", "a"), (lost,), (lost,)), case)
+    assert not differences(Played((lost, lost, lost, lost)), case)
