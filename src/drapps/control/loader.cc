@@ -6,16 +6,10 @@
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
 #include "drapps/plant/knob_range.h"
-#include "drapps/plant/schema.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/registry.h"
 
 namespace drapps {
-namespace {
-
-using nlohmann::json;
-
-}  // namespace
 
 Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, Resources resources) {
   auto result = catching([&]() -> Result<std::unique_ptr<Loader>> {
@@ -185,52 +179,6 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
   return make_runner(std::move(parts));
 }
 
-json Loader::explain() const {
-  json root;
-  root["plan"] = json::parse(plan_->to_json());
-  root["plan"].update(limits_json(Engine::get()));
-  const Own* own = own_.get();
-  root["forms"] = own == nullptr ? json::object() : own->cache.to_json();
-  const auto guard = lock();
-  root["plan"]["settings"] = settings_to_json(settings_now(), knobs());
-  root["plan"]["weights"] = name_of(resources_.weights);
-  if (plant() != nullptr) root["plan"]["first_batch"] = own->first->to_json();
-  if (own != nullptr) root["plan"]["placement"] = own->device.to_json();
-  if (json arrival = own == nullptr ? json() : own->upload.to_json(); !arrival.is_null()) {
-    root["plan"]["arrival"] = std::move(arrival);
-  }
-  root["decisions"] = control_.log();
-  return root;
-}
-
-json Loader::stats() const {
-  const auto guard = lock();
-  PlantStats stats;
-  if (plant() != nullptr) {
-    stats = plant()->stats();
-  } else {
-    stats.settings = settings_now();
-    stats.limits = limits_now();
-  }
-  json root = to_json(stats, knobs());
-  root["machine"] = Meters::of_process().to_json(monotonic_ns());
-  root["learning"] = control_.learning();
-  const StorageIdentity what = source_->storage_identity();
-  root["storage"].update({{"kind", what.kind},
-                          {"path", what.path},
-                          {"mount", what.mount},
-                          {"filesystem", what.filesystem},
-                          {"device", what.device}});
-  root["slowest"] = json::array();
-  if (plant() == nullptr) return root;
-  for (const SampleTimes& sample : plant()->slowest()) {
-    json entry = to_json(sample);
-    entry["name"] = source_->name(sample.record);
-    root["slowest"].push_back(std::move(entry));
-  }
-  return root;
-}
-
 Settings Loader::settings() const {
   const auto guard = lock();
   return settings_now();
@@ -262,8 +210,8 @@ Status Loader::record(const std::string& path) {
   return catching([&] {
     enter_process();
     // Names of files may be any bytes.
-    const json about{{"plan", explain()["plan"]}};
-    return control_.record(path, about.dump(-1, ' ', false, json::error_handler_t::replace));
+    const nlohmann::json about{{"plan", explain()["plan"]}};
+    return control_.record(path, about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   });
 }
 
