@@ -38,6 +38,8 @@ TRAINED: Mapping[str, Mapping[str, Any]] = {
     "it chooses the form": {"form": 1},
     "no look-ahead": {"look_ahead": 0},
     "no memory of the best": {"best": 0},
+    "no fallback": {"fallback": 0},
+    "it moves worker processes": {"trials": 0},
     "reward paper-a": {"reward": "paper-a"},
     "reward paper-b": {"reward": "paper-b"},
     "reward paper-c": {"reward": "paper-c"},

@@ -202,8 +202,8 @@ Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t>
   }
   left = left.subspan(kCheckpoint.size());
   if (!take(left, number) || number > left.size()) return no_checkpoint();
-  auto options =
-      training_options_from_json(nlohmann::json::parse(text_of(left.first(number)), nullptr, /*allow_exceptions=*/false));
+  auto options = training_options_from_json(
+      nlohmann::json::parse(text_of(left.first(number)), nullptr, /*allow_exceptions=*/false));
   if (!options.ok()) return std::move(options).error();
   left = left.subspan(number);
   std::uint64_t learnt_from = 0;
