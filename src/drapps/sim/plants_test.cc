@@ -240,7 +240,9 @@ TEST(LimitsOf, WorkerProcessesHaveTheKnobsOfALiveLoaderOfThem) {
   const Limits limits = limits_of(python_world(0));
   EXPECT_EQ(limits[KnobId::kProcesses], (Bounds{1, 128}));
   for (const Knob& knob : knob_table()) {
-    if (knob.id != KnobId::kProcesses) EXPECT_EQ(limits[knob.id].high, 0) << knob.name;
+    if (knob.id != KnobId::kProcesses) {
+      EXPECT_EQ(limits[knob.id].high, 0) << knob.name;
+    }
   }
 }
 
