@@ -132,6 +132,16 @@ def put(name: str, texts: Mapping[str, str], keep: bool) -> None:
             (folder / f"{name}.{ending}").write_text(text)
 
 
+def stamp() -> dict[str, Any]:
+    """When, of which commit and on what something was measured."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "date": now.isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+    }
+
+
 def machine() -> dict[str, Any]:
     """What the benchmark runs on."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())

@@ -2,7 +2,7 @@
 
     python -m benchmarks.control [--keep] [--fresh] [--machines M...] [--budget N]
     python -m benchmarks.control --report | --live | --calibration | --learned FILE...
-    python -m benchmarks.control --verdict FILE... --frozen HASH | --ablations
+    python -m benchmarks.control --verdict FILE... --frozen HASH | --ablations | --adaptation
 
 An interrupted run goes on where it was, as long as neither DRAPPS nor the benchmark has changed.
 With --keep the result is written to benchmarks/results/control.{json,md,html} too.
@@ -24,6 +24,7 @@ _OTHERS = (
     "learned",
     "verdict",
     "ablations",
+    "adaptation",
 )  # modules of this folder with a main() of their own
 
 
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument(
         "--ablations", action="store_true", help="what learned policies owe to what"
     )
+    parser.add_argument("--adaptation", action="store_true", help="fitted to one machine")
     parser.add_argument(
         "--machines", nargs="+", choices=list(simulation.shipped()), help="some of the machines"
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import datetime
 import json
 import struct
 import sys
@@ -105,9 +104,7 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
             arms[name] = [_values(machines, each, change) for each in weights[usual]]
             print(name, flush=True)
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": report.commit(),
-        "machine": report.machine(),
+        **report.stamp(),
         "decisions": options.decisions,
         "cases": options.cases,
         "arms": {name: arms[name] for name in wanted},

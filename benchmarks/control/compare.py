@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import sys
@@ -90,9 +89,7 @@ def _compared(journal: Journal, machines: list[str], options: argparse.Namespace
         say,
     )
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": report.commit(),
-        "machine": report.machine(),
+        **report.stamp(),
         "load": os.getloadavg()[0],
         "seconds": journal.get("seconds"),
         "budget": options.budget,

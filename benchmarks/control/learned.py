@@ -10,7 +10,6 @@ first: the seeds are what a mean, its spread and its interval are of.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import math
 import sys
@@ -51,9 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"{_NAME}: {error}", file=sys.stderr)
         return 1
     content = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": report.commit(),
-        "machine": report.machine(),
+        **report.stamp(),
         "compared_with": kept["commit"],
         "others": {
             other: {name: values(rows, other) for name, rows in parts(kept["rows"]).items()}

@@ -12,7 +12,6 @@ every run stands in the report's JSON.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import math
 import os
@@ -77,9 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"{_NAME}: {error}", file=sys.stderr)
         return 1
     content = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": report.commit(),
-        "machine": report.machine(),
+        **report.stamp(),
         "policy": _named(other),
         "blocks": blocks,
     }

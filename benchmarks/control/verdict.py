@@ -10,7 +10,6 @@ parameters of the kept comparison, tuned with one budget for all.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import re
 import sys
@@ -104,10 +103,8 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
     ]
     rows = jobs.all_of(journal, "row", row, places, lambda text: print(text, flush=True))
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": report.commit(),
+        **report.stamp(),
         "frozen": options.frozen,
-        "machine": report.machine(),
         "tuned": {"commit": kept["commit"], "budget": kept["budget"]},
         "trainings": [
             {

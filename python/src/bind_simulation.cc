@@ -113,23 +113,26 @@ json features_of(const Features& values) {
 std::string simulate(const std::string& scenario_text, const std::string& policy_text, const std::string& knobs_text,
                      bool with_features, const std::optional<nb::bytes>& trace_path) {
   const sim::Scenario scenario = value_of(sim::scenario_from_json(parsed(scenario_text)));
+  sim::RunOptions options;
   std::unique_ptr<Policy> policy;
-  if (!policy_text.empty()) policy = value_of(make_policy(value_of(policy_config_from_json(parsed(policy_text)))));
+  if (!policy_text.empty()) {
+    options.config = value_of(policy_config_from_json(parsed(policy_text)));
+    policy = value_of(make_policy(options.config));
+  }
   const json knobs = parsed(knobs_text);
   const std::vector<Settings> held = held_of(scenario, knobs);
   if (policy != nullptr && !held.empty()) throw nb::value_error("a policy begins with one setting of each knob");
   const Settings start = held.empty() ? start_of(scenario.segments.front().world, knobs) : held.front();
-  sim::RunRecorder recorder;
   if (trace_path && policy != nullptr) {
     auto opened = trace::TraceWriter::open(std::string(trace_path->c_str(), trace_path->size()),
                                            json{{"scenario", parsed(scenario_text)}}.dump());
     if (!opened.ok()) raise_for_file(opened.error());
-    recorder = {.writer = *std::move(opened), .config = policy_text};
+    options.writer = *std::move(opened);
   }
   sim::RunResult result;
   {
     const WithoutGil free;
-    result = sim::run(scenario, std::move(policy), start, held, recorder);
+    result = sim::run(scenario, std::move(policy), start, held, options);
   }
   if (!result.recorded.ok()) raise_for_file(result.recorded.error());
   json rows = json::array();
@@ -137,7 +140,9 @@ std::string simulate(const std::string& scenario_text, const std::string& policy
     rows.push_back(row_of(result.segments[i], scenario.segments[i].world));
     if (with_features && policy_text.empty()) rows.back()["features"] = features_of(result.segments[i].features);
   }
-  return json{{"segments", std::move(rows)}, {"decisions", result.decisions}}.dump();
+  json answer{{"segments", std::move(rows)}, {"decisions", result.decisions}};
+  if (!result.learning.is_null()) answer["learning"] = std::move(result.learning);
+  return answer.dump();
 }
 
 nb::list world_fields() {
@@ -159,7 +164,8 @@ void bind_simulation(nb::module_& module) {
       "Runs a scenario in JSON (sim/world_json.h) on a simulated plant, and gives its segments in JSON. The "
       "policy is in JSON (policy/config.h), or empty for settings that stay; knobs are those to begin with that "
       "are other than the default's, by name, in JSON, or a list of such objects, one for each segment: held "
-      "without a policy, as far as limits allow. With features, and without a policy, a segment has what a "
+      "without a policy, as far as limits allow. A policy with \"learn\" goes on learning, and \"learning\" says how. "
+      "With features, and without a policy, a segment has what a "
       "learned policy would see of it (plant/features.h). A policy's decisions are recorded in a new file, where "
       "trace is one. Raises ValueError, or OSError where that file takes nothing.");
   module.def("knob_values", &knob_values, "world"_a,

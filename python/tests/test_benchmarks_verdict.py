@@ -1,11 +1,11 @@
-"""The verdict on learned policies: its statistics, its page, and the ablations."""
+"""The verdict on learned policies: statistics, page, ablations, and policies of one machine."""
 
 import base64
 import json
 
 import pytest
 
-from benchmarks.control import ablations, verdict, verdict_page
+from benchmarks.control import ablations, adaptation, verdict, verdict_page
 from benchmarks.control.significance import compared, holm, variance
 from drapps import _core
 from drapps.simulation import gate, learning
@@ -122,3 +122,33 @@ def test_ablations_are_trained_and_told(capsys, monkeypatch):
     assert "| with a judge |" in output
     assert ablations.main(["--list"]) == 0
     assert set(capsys.readouterr().out.splitlines()) == {*ablations.TRAINED, *ablations.CHANGED}
+
+
+def test_policies_are_fitted_to_one_machine(capsys, monkeypatch):
+    train = learning.train
+    given = []
+
+    def small(own, seeds):
+        given.append(own)
+        return train({**SMALL, **own}, seeds)
+
+    monkeypatch.setattr(learning, "train", small)
+    words = ["--decisions", "512", "--seeds", "1", "--cases", "1", "--hours", "0.1"]
+    assert adaptation.main(words) == 0
+    output = capsys.readouterr().out
+    for arm in [*adaptation.RUN, "refitted"]:
+        assert f"\n| {arm} | 0." in output
+    assert len(given) == 3
+    assert ["world" in options for options in given].count(True) >= 1
+
+
+def test_what_happens_over_and_over_counts_the_last_time():
+    case = gate.cases_of(1, 3, gate.NOTHING_SPECIAL)[0]
+    trained = learning.train(SMALL, [1])[0].weights
+    hour = json.loads(case.scenario)["seconds"] / 3600
+    once, learnt = adaptation.last_time(case, trained, {}, hour)
+    assert learnt is None
+    rates = gate.rates_begun(case, gate.learned_text(trained))
+    assert once == pytest.approx(gate.value(rates, case.rates))
+    _, learnt = adaptation.last_time(case, trained, {"learn": True}, 20 * hour)
+    assert learnt["steps"] > 20

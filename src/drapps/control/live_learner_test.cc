@@ -11,10 +11,12 @@
 #include "drapps/control/controller.h"
 #include "drapps/control/fake_plant_test.h"
 #include "drapps/control/recording.h"
+#include "drapps/control/simulation.h"
 #include "drapps/policy/published.h"
 #include "drapps/policy/registry.h"
 #include "drapps/sim/fluid_plant.h"
 #include "drapps/trace/replay.h"
+#include "drapps/trace/writer.h"
 
 namespace drapps {
 namespace {
@@ -116,6 +118,26 @@ TEST_F(LiveLearning, NewWeightsAreInForceAfterAnUpdateAndTakeLittleOfACore) {
   EXPECT_GT(learnt["cpu_s"], 0);
   EXPECT_THAT(run.log(), HasSubstr("are in force from here on"));
   EXPECT_EQ(run.client.log().stop_reason(), "");
+}
+
+TEST_F(LiveLearning, ASimulatedRunLearnsAsALiveOneDoes) {
+  PolicyConfig config = in_the_loop();
+  const std::string path = root / "run.trace";
+  const auto run = [&](sim::RunOptions options) {
+    options.config = config;
+    return sim::run(seven_cores(400), *make_policy(config), Simulated::begun(), {}, options).learning;
+  };
+  const nlohmann::json learnt = run({.writer = *trace::TraceWriter::open(path, "{}")});
+  EXPECT_GE(learnt["updates"], 2);
+  EXPECT_NE(learnt["weights"], learnt["given"]);
+  EXPECT_LE(learnt["core_share"], 0.01);
+  EXPECT_GE(learnt["kept"], 1) << learnt;
+  const auto replayed = trace::replay(**trace::TraceReader::open(path), root);
+  ASSERT_TRUE(replayed.ok()) << replayed.error().to_string();
+  EXPECT_EQ(replayed->first_difference, "");
+  EXPECT_GT(replayed->decisions, 400U);
+  config.learn = false;
+  EXPECT_TRUE(run({}).is_null());
 }
 
 TEST_F(LiveLearning, DoesNothingWithoutTime) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "drapps/base/result.h"
 #include "drapps/plant/features.h"
 #include "drapps/plant/policy.h"
+#include "drapps/policy/config.h"
 #include "drapps/sim/accounts.h"
 #include "drapps/sim/scenario.h"
 #include "drapps/trace/writer.h"
@@ -38,20 +40,22 @@ struct RunResult {
   std::vector<SegmentResult> segments;
   std::uint64_t decisions = 0;
   Status recorded = ok_status();  // an error where its file takes no more
+  nlohmann::json learning;        // LiveLearner::to_json(), or null where the policy does not go on learning
 };
 
-/// Who writes down what a policy does in a run, as on a live plant; without samples, of which a fluid has none.
-struct RunRecorder {
-  std::shared_ptr<trace::TraceWriter> writer;  // null: nobody
-  std::string config{};                        // of the policy, in JSON (policy/config.h)
+/// What a run has beside its policy, as on a live plant.
+struct RunOptions {
+  /// Writes down what the policy does, without samples, of which a fluid has none. Null: nobody does.
+  std::shared_ptr<trace::TraceWriter> writer{};
+  PolicyConfig config{};  // of the policy; with `learn` it goes on learning (control/live_learner.h)
 };
 
 /// Runs a scenario to its end, on the fluid plant.
 /// @param policy  asked at its own pace; null: the settings stay.
 /// @param start   settings to begin with; initial_settings() where absent.
 /// @param held    empty, or settings of each segment, which the knobs have as it begins; of a run without a policy.
-/// @param recorder  of a run with a policy; its writer is closed at the end.
+/// @param options  of a run with a policy; its writer is closed at the end.
 RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start = {},
-              std::span<const Settings> held = {}, const RunRecorder& recorder = {});
+              std::span<const Settings> held = {}, const RunOptions& options = {});
 
 }  // namespace drapps::sim
