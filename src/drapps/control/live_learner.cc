@@ -81,8 +81,8 @@ void LiveLearner::decided(const Observation& seen, const PolicyState& before, co
   const bool held = decision.weights_hold == Hold::kBudget ||
                     fit_settings(decision.before, by.limits()) != decision.before ||
                     std::ranges::find(decision.holds, Hold::kBudget) != decision.holds.end();
-  const bool alone = !network_.over.empty() && !network_.moves.any(by.limits());  // the base decides alone
-  const bool fallback = alone || fallen_back(network_, seen, by.limits(), memory).has_value();
+  const bool fallback =
+      network_.left_to_base(by.limits()) || fallen_back(network_, seen, by.limits(), memory).has_value();
   const bool probe = !by.asked() || seen.turn == Turn::kTaken;
   if (seen.time_ns == 0 || decision.signals != Hold::kNone) {
     now.left_out = LeftOut::kFault;

@@ -57,11 +57,7 @@ std::optional<Settings> fallen_back(const LearnedNetwork& network, const Observa
 static_assert(sizeof(LearnedMemory) + kBaseMemory <= kPolicyMemory);
 
 KnobClock LearnedPolicy::pace(const Limits& limits) const noexcept {
-  return decides_alone(limits) ? base_->pace(limits) : learned_pace(name_);
-}
-
-bool LearnedPolicy::decides_alone(const Limits& limits) const noexcept {
-  return base_ != nullptr && !network_.moves.any(limits);
+  return network_.left_to_base(limits) ? base_->pace(limits) : learned_pace(name_);
 }
 
 /// What the heuristic remembers stands behind what the network does.
@@ -83,7 +79,7 @@ Settings LearnedPolicy::proposed_by_base(const Observation& observation, PolicyS
 }
 
 Settings LearnedPolicy::decide(const Observation& observation, PolicyState& state) const {
-  if (decides_alone(state.limits)) return proposed_by_base(observation, state);
+  if (network_.left_to_base(state.limits)) return proposed_by_base(observation, state);
   LearnedLook step;
   auto memory = state.load<LearnedMemory>();
   look(network_, observation, state.limits, draws_, memory, step);

@@ -70,8 +70,6 @@ class LearnedPolicy final : public Policy {
   bool knows(const PolicyState& state) const noexcept override;
 
  private:
-  /// Whether the heuristic does: the plant has nothing that the network moves.
-  bool decides_alone(const Limits& limits) const noexcept;
   PolicyState base_state(const PolicyState& state) const noexcept;
   Settings proposed_by_base(const Observation& observation, PolicyState& state) const;
   /// Says that nothing moves, and which of the network's knobs and lanes this plant has not.

@@ -56,6 +56,9 @@ struct LearnedNetwork {
   rl::Mlp<float> actor;
   std::string over;
   bool falls_back = false;
+
+  /// Whether the policy that it stands over decides alone: the plant has nothing that the network moves.
+  bool left_to_base(const Limits& limits) const noexcept { return !over.empty() && !moves.any(limits); }
 };
 
 /// "notch", "ends", "any" or "share".

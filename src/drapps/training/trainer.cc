@@ -73,6 +73,10 @@ std::vector<KnobId> searched_knobs() {
   return knobs;
 }
 
+bool moves_processes(const LearnedShape& shape) {
+  return std::ranges::find(shape.knobs, "processes", &NamedKnob::name) != shape.knobs.end();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::begun(const TrainingOptions& options, const std::vector<std::string>& runs) {
@@ -81,6 +85,10 @@ Result<std::unique_ptr<Trainer>> Trainer::begun(const TrainingOptions& options, 
   if (!offline && !runs.empty())
     return invalid("the learner " + name + " tries things: it cannot learn from recorded runs");
   if (offline && runs.empty()) return invalid("the learner " + name + " learns from recorded runs, and there are none");
+  if (options.episodes.world && options.episodes.world->in_processes() && !moves_processes(shape_of(options))) {
+    return invalid("the recorded runs are of worker processes, and " + name +
+                   " moves none: it learns nothing from them");
+  }
   std::optional<Recorded> recorded;
   if (offline) {
     auto read = read_recorded(runs, default_shape(options.learner.hidden), options.plant.reward);
@@ -126,8 +134,7 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
                                                 std::exchange(recorded_->steps, {}));
   }
   EpisodeOptions episodes = options_.episodes;
-  const std::vector<KnobId>& knobs = network->moves.knobs();
-  episodes.processes = std::ranges::find(knobs, KnobId::kProcesses) != knobs.end();
+  episodes.processes = moves_processes(shape_);
   course_ = std::make_shared<Course>(Course{make_episodes(episodes, searched_knobs())});
   const auto make = [&] { return std::make_unique<PlantEnvironment>(course_, network, options_.plant); };
   std::unique_ptr<rl::Training> learner;

@@ -253,6 +253,19 @@ TEST(Trainer, OptionsThatCannotBeAreNamed) {
             (std::array<double, 4>{2, 0.5, 0, 0}));
 }
 
+TEST(Trainer, WorkerProcessesThatNobodyMovesAreRefused) {
+  json options = small_options();
+  options["world"] = {{"python", {{"cpu", 1e-3}, {"sleep", 1e-2}}}};
+  const auto begun = [&](const char* learner) {
+    options["learner"] = learner;
+    return Trainer::begun(*training_options_from_json(options));
+  };
+  EXPECT_THAT(begun("paper-b").error().message,
+              HasSubstr("are of worker processes, and paper-b moves none: it learns nothing from them"));
+  EXPECT_TRUE(begun("ppo").ok());
+  EXPECT_TRUE(begun("paper-a").ok());
+}
+
 /// A network that always wants the least of everything.
 std::unique_ptr<Policy> policy_of_less(bool judge, bool falls_back) {
   LearnedShape shape = default_shape(1);
