@@ -104,7 +104,8 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
 def world_of(case: gate.ValidationCase) -> dict[str, Any]:
     """Options of a training on machines like this one, as recorded runs have it.
 
-    They are empty where the training never waits in these runs, from which nothing can be fitted.
+    They are empty where the training never waits in these runs, from which nothing can be fitted,
+    and where they are of worker processes, which the policy leaves to `trials`.
     """
     with tempfile.TemporaryDirectory() as folder:
         paths = []
@@ -116,7 +117,7 @@ def world_of(case: gate.ValidationCase) -> dict[str, Any]:
             refit = refitted(paths)
         except PipelineError:
             return {}
-    return {"world": refit.world, "spread": refit.spread}
+    return {} if "python" in refit.world else {"world": refit.world, "spread": refit.spread}
 
 
 def last_time(
@@ -160,8 +161,8 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"\nOnline: {fmean(row['updates'] for row in rows):.0f} updates in the mean, at most "
         f"{max(row['core share'] for row in rows):.2%} of a core. "
-        f"{sum(not row['fits'] for row in rows) // len(some[0])} machines could not be refitted, "
-        "since the training never waits in their recorded runs: they keep the usual weights.\n"
+        f"{sum(not row['fits'] for row in rows) // len(some[0])} machines keep the usual weights: "
+        "the training never waits in their recorded runs, or worker processes make their samples.\n"
     )
     machine = content["machine"]
     yield (

@@ -55,6 +55,27 @@ def test_what_a_sample_takes_is_found_again(runs):
     assert json.loads(json.dumps(fit.to_json()))["covered"]["workers"] == [low, high]
 
 
+def test_what_an_accelerator_takes_is_found_again(tmp_path):
+    world = {
+        "cores": {"count": 8},
+        "decode": {"cpu": SAMPLE / 4, "gpu": 8e-5},
+        "augment": {"cpu": SAMPLE, "gpu": 5e-5},
+        "gpu": {"count": 1},
+        "workload": {"batch": 32, "row_bytes": 150_000, "sample_bytes": 500_000},
+        "consumer": {"step": 1e-3},
+    }
+    record(tmp_path / "one.trace", world, seconds=900)
+    fit = refitted([tmp_path / "one.trace"])
+    for stage, bounds in (("decode", 0.1), ("augment", 0.1)):
+        assert fit.world[stage]["gpu"] == pytest.approx(world[stage]["gpu"], rel=bounds)
+        assert fit.world[stage]["cpu"] == pytest.approx(world[stage]["cpu"], rel=0.3)
+    times = {name: fit.world["workload"][name] for name in ("row_bytes", "sample_bytes")}
+    assert times["row_bytes"] / fit.world["gpu"]["copy"] == pytest.approx(150e3 / 12e9, rel=0.1)
+    assert times["sample_bytes"] / fit.world["gpu"]["copy"] == pytest.approx(500e3 / 12e9, rel=0.1)
+    assert {"decode_on_gpu", "augment_on_gpu"} <= fit.ranges.keys()
+    assert fit.spread < 0.3
+
+
 def test_runs_that_say_nothing_of_the_loader_are_refused(tmp_path):
     record(tmp_path / "idle.trace", photos(0.5))
     with pytest.raises(drapps.PipelineError, match="no stretch of one setting in which"):
@@ -89,3 +110,12 @@ def test_who_learns_from_runs_says_what_they_make_of_the_simulator_too(runs, tmp
     assert "the simulator cannot be refitted" in capsys.readouterr().out
     assert main(["train-policy", "--from", str(tmp_path), "--learner", "ppo", *SMALL]) == 1
     assert "the simulator cannot be refitted" in capsys.readouterr().err
+
+
+def test_worker_processes_are_left_to_trials_or_asked_for(tmp_path, capsys):
+    world = {"cores": {"count": 8}, "python": {"cpu": SAMPLE}, "consumer": {"step": 1e-3}}
+    record(tmp_path / "one.trace", world)
+    words = ["train-policy", "--from", str(tmp_path), "--learner", "ppo", *SMALL]
+    assert main(words) == 1
+    assert "trials=0 lets ppo do it" in capsys.readouterr().err
+    assert main([*words, "--set", "trials=0"]) == 0

@@ -86,8 +86,10 @@ Result<std::unique_ptr<Trainer>> Trainer::begun(const TrainingOptions& options, 
     return invalid("the learner " + name + " tries things: it cannot learn from recorded runs");
   if (offline && runs.empty()) return invalid("the learner " + name + " learns from recorded runs, and there are none");
   if (options.episodes.world && options.episodes.world->in_processes() && !moves_processes(shape_of(options))) {
+    const bool own = options.design.empty();
     return invalid("the recorded runs are of worker processes, and " + name +
-                   " moves none: it learns nothing from them");
+                   " moves none: nothing can be learnt from them" +
+                   (own ? " (the policy trials moves them; trials=0 lets " + name + " do it)" : ""));
   }
   std::optional<Recorded> recorded;
   if (offline) {
@@ -108,10 +110,9 @@ LearnedShape Trainer::shape_of(const TrainingOptions& options) {
   LearnedShape own = default_shape(options.learner.hidden);
   own.remembers_best = options.best != 0 && options.design != kResidual;
   own.falls_back = options.fallback != 0 && options.design != kResidual;
-  const bool like_processes = options.episodes.world && options.episodes.world->in_processes();
   if (options.design == kResidual) {
     own.over = kBasePolicies.front();
-  } else if (options.trials != 0 && !like_processes) {
+  } else if (options.trials != 0) {
     own.over = "trials";
     std::erase_if(own.knobs, [](const NamedKnob& each) { return each.name == "processes"; });
   } else if (options.far != 0) {

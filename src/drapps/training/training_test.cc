@@ -261,9 +261,11 @@ TEST(Trainer, WorkerProcessesThatNobodyMovesAreRefused) {
     return Trainer::begun(*training_options_from_json(options));
   };
   EXPECT_THAT(begun("paper-b").error().message,
-              HasSubstr("are of worker processes, and paper-b moves none: it learns nothing from them"));
-  EXPECT_TRUE(begun("ppo").ok());
+              HasSubstr("are of worker processes, and paper-b moves none: nothing can be learnt from them"));
+  EXPECT_THAT(begun("ppo").error().message, HasSubstr("(the policy trials moves them; trials=0 lets ppo do it)"));
   EXPECT_TRUE(begun("paper-a").ok());
+  options["trials"] = 0;
+  EXPECT_TRUE(begun("ppo").ok());
 }
 
 /// A network that always wants the least of everything.

@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from drapps.simulation.calibration import accelerator
 from drapps.simulation.calibration.predict import error_of, threads_of
 from drapps.simulation.calibration.stretch import Stretch
 from drapps.simulation.worlds import World
@@ -165,8 +166,9 @@ def world_of(
     """
     processes = "processes" in stretches[0].knobs
     whole = [each for each in stretches if each.knobs.get("fused", 1)]
-    cpu = cpu_time(whole)
-    lost, _ = oversubscription(whole, cores)
+    here = [each for each in whole if not any(accelerator.shares_of(each))] or whole
+    cpu = cpu_time(here)
+    lost, _ = oversubscription(here, cores)
     middle = stretches[0]
     row_bytes = statistics.median(each.row_bytes for each in stretches)
     read_bytes = statistics.median(each.read_bytes for each in stretches) or row_bytes
@@ -185,6 +187,8 @@ def world_of(
         world["python"]["sleep"] = sleep(_eager(world), stretches)
         return world
     world |= {name: {"cpu": spent} for name, spent in stages(stretches, cpu).items()}
+    if any(name in middle.knobs for name in accelerator.KNOBS):
+        world = accelerator.added_to(world, whole)
     in_lanes = [each for each in stretches if not each.knobs.get("fused", 1)]
     if in_lanes:
         world["workload"]["split"] = max(1e-9, cpu_time(in_lanes) - cpu)

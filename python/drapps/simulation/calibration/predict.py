@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from drapps import _core
 from drapps.errors import PipelineError
+from drapps.simulation.calibration import accelerator
 from drapps.simulation.calibration.stretch import Stretch
 from drapps.simulation.worlds import World
 
@@ -30,7 +31,9 @@ def rate_of(world: World, knobs: Mapping[str, int], others: float = 0.0) -> floa
     """
     processes = "python" in world
     storage = any(world.get("storage", {}).get(name, 0) > 0 for name in _WAITING)
-    known = ("processes",) if processes else ("workers", "prefetch_depth", "fused")
+    known: tuple[str, ...] = ("processes",) if processes else ("workers", "prefetch_depth", "fused")
+    if world.get("gpu", {}).get("count", 0) > 0:
+        known += accelerator.KNOBS
     names = known + (("io_depth",) if storage and not processes else ())
     cores = dict(world.get("cores", {}))
     cores["foreign"] = cores.get("foreign", 0.0) + threads_of(world, knobs, others)

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 from drapps.errors import PipelineError
+from drapps.simulation.calibration import accelerator
 from drapps.simulation.calibration.fit import world_of
 from drapps.simulation.calibration.residual import Residual, covered, ranges_of, residual
 from drapps.simulation.calibration.stretch import Stretch
@@ -135,6 +136,9 @@ def _together(pieces: Sequence[Stretch]) -> list[Stretch]:
                 cpu=sum(each.cpu for each in same),
                 reads=reads,
                 read=sum(each.read * each.reads for each in same) / reads if reads else 0.0,
+                kernel=sum(each.kernel for each in same),
+                copy=sum(each.copy for each in same),
+                copied=sum(each.copied for each in same),
             )
         )
     return sorted(stretches, key=lambda each: -each.seconds)
@@ -194,7 +198,8 @@ class _Run:
         self, first: Decision, last: Decision, grown: Mapping[str, float], seconds: float
     ) -> Stretch:
         processes = "processes" in self._knobs
-        names = ("processes",) if processes else _THREAD_KNOBS
+        there = tuple(name for name in accelerator.KNOBS if name in self._knobs)
+        names = ("processes",) if processes else (*_THREAD_KNOBS, *there)
         lanes = {
             name: spent
             for name in _LANES
@@ -221,6 +226,9 @@ class _Run:
             reads=reads,
             read=grown["storage.waited.sum"] * 1e-9 / reads if reads > 0 else 0.0,
             read_bytes=grown["storage.bytes"] / max(1, reads + grown["storage.at_once.count"]),
+            kernel=grown["device.kernel"] * 1e-9,
+            copy=grown["device.copy"] * 1e-9,
+            copied=grown["device.bytes_in"] + grown["device.bytes_out"],
         )
 
 
@@ -239,6 +247,10 @@ _COUNTED = (
     "storage.waited.count",
     "storage.waited.sum",
     "storage.at_once.count",
+    "device.kernel",
+    "device.copy",
+    "device.bytes_in",
+    "device.bytes_out",
 )
 
 

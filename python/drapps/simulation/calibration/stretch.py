@@ -36,6 +36,9 @@ class Stretch:
         read: seconds that each of them took, in the mean.
         read_bytes: of a record, in the mean.
         row_bytes: of a sample in a batch.
+        kernel: seconds that an accelerator worked at samples.
+        copy: seconds that its copies took.
+        copied: bytes of these; 0 where nobody counts them.
         condition: what was loaded, for people; empty where that is clear.
     """
 
@@ -51,6 +54,9 @@ class Stretch:
     read: float = 0.0
     read_bytes: float = 0.0
     row_bytes: float = 0.0
+    kernel: float = 0.0
+    copy: float = 0.0
+    copied: float = 0.0
     condition: str = ""
 
     @property
