@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -103,6 +104,26 @@ class Engine {
   std::uint64_t idle_cpu_ns() const { return drapps::idle_cpu_ns(source_); }
   pid_t maker() const noexcept { return maker_; }
 
+  /// Counts what ends and has not released its memory yet: from begin() until it is destroyed.
+  class Ending {
+   public:
+    Ending() = default;
+    ~Ending() {
+      if (engine_ != nullptr) engine_->ending_.fetch_sub(1);
+    }
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+    void begin(Engine& engine) noexcept {
+      engine_ = &engine;
+      engine.ending_.fetch_add(1);
+    }
+
+   private:
+    Engine* engine_ = nullptr;
+  };
+  /// Whether memory of what ends is about to come back.
+  bool ending() const noexcept { return ending_.load() > 0; }
+
   /// Cores and bytes in force now.
   double cpu_budget() const;
   std::size_t ram_budget() const noexcept { return memory_.limit(); }
@@ -122,6 +143,7 @@ class Engine {
   cache::Store cache_;
   SpareArenas spare_arenas_;
   WorkerGroup workers_;
+  std::atomic<std::int32_t> ending_{0};
 
   mutable std::mutex mutex_;  // guards all below
   MachineLimits machine_;

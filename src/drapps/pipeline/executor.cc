@@ -28,7 +28,7 @@ Executor::~Executor() {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
   }
-  engine_.workers().detach(*this);
+  leave_workers();
   reader_.reset();
   Lock lock(mutex_);
   none_late_.wait(lock, [this] { return decoding_ == 0; });

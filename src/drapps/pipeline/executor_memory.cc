@@ -61,12 +61,13 @@ bool Executor::starve(SampleTask& task, Status& status) {
     const std::scoped_lock lock(mutex_);
     if (!begin_alone(task)) return true;
   }
-  engine_.workers().release_idle(*this);
+  // Asked before, because what has memory now may have ended and released it by the time that this is known to fail.
+  const bool crowded = engine_.workers().release_idle(*this) || engine_.ending();
   status = fetch_waiting(task);
   task.fetch.fresh = false;
   if (status.ok()) status = catching([&] { return prepare(task); });
-  // Asked only now, because another executor may have begun meanwhile.
-  const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
+  // And asked again, because another executor may have begun meanwhile.
+  const bool shared = exhausted(status) && (crowded || engine_.workers().release_idle(*this) || engine_.ending());
 
   bool aside = false;
   {

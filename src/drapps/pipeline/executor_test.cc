@@ -7,10 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "drapps/pipeline/executor_testing.h"
@@ -158,6 +160,30 @@ TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
   EXPECT_EQ(drain(*start(source, settings_of(7, 6, false))), expected);
   EXPECT_LE(engine_.memory().peak(), std::max(engine_.memory().limit(), std::size_t{64} << 20));
   EXPECT_EQ(engine_.memory().used(), 0u);
+}
+
+TEST_F(ExecutorTest, ASampleWaitsForTheMemoryOfWhatEndsAndIsRefusedWhereNothingDoes) {
+  const auto source = picture_source();
+  const auto plan = Plan::make(spec_of(), *source);
+  constexpr std::size_t kSample = std::size_t{192} << 10;
+  const auto limit = engine_.limit({.cpus = 2, .bytes = (*plan)->layout.bytes() + kSample});
+  MemoryLedger& memory = engine_.memory(MemoryUse::kWorkspaces);
+  for (const bool ends : {true, false}) {
+    ASSERT_TRUE(memory.reserve(kSample));
+    auto executor = start(source, settings_of(1, 1, true));
+    std::optional<Engine::Ending> ending(std::in_place);
+    if (ends) ending->begin(engine_);
+    std::jthread other([&] {
+      std::this_thread::sleep_for(ends ? 50ms : 2s);
+      memory.release(kSample);
+      ending.reset();
+    });
+    std::optional<Executor::Next> next;
+    for (int asked = 0; !next && asked < 6000; ++asked) next = executor->next(10ms);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(std::holds_alternative<Batch>(*next), ends);
+    EXPECT_TRUE(ends || std::get<Error>(*next).code == ErrorCode::kResourceExhausted);
+  }
 }
 
 TEST_F(ExecutorTest, WhatTheNextSamplesCostIsKnownAsFarAsTheyAre) {

@@ -44,7 +44,7 @@ Gatherer::~Gatherer() {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
   }
-  if (shared_) engine_.workers().detach(*this);
+  if (shared_) leave_workers();
 }
 
 bool Gatherer::help(Lock& lock) {

@@ -44,7 +44,7 @@ StreamRunner::~StreamRunner() {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
   }
-  engine_.workers().detach(*this);
+  leave_workers();
 }
 
 bool StreamRunner::seek(OwnStream& own, std::uint64_t of_stream) const noexcept {

@@ -74,6 +74,11 @@ std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patienc
   return next;
 }
 
+void WindowRunner::leave_workers() noexcept {
+  ending_.begin(engine_);
+  engine_.workers().detach(*this);
+}
+
 std::uint32_t WindowRunner::ready_batches() const {
   const std::scoped_lock lock(mutex_);
   return window_.ready();

@@ -47,9 +47,13 @@ class WindowRunner : public Runner, public WorkerClient {
   virtual void retry() {}
   /// Frees what memory is kept for items to come. With the mutex held.
   virtual void free_memory() noexcept = 0;
+  /// Returns when no worker is in the runner any more, nor will be. Its memory counts as about to come back from here
+  /// on.
+  void leave_workers() noexcept;
   /// A batch was taken: workers are woken for what can begin now. With the mutex held, which it releases.
   virtual void taken(Lock& lock) = 0;
 
+  Engine::Ending ending_;  // the first member: behind it all memory of the runner has been released
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
   const Sampler sampler_;
