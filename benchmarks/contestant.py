@@ -56,7 +56,7 @@ class Contestant:
                 stdout=subprocess.PIPE,
                 stderr=messages,
                 text=True,
-                env=os.environ | ({"PYTHONPATH": str(package)} if package else {}),
+                env=_environment() | ({"PYTHONPATH": str(package)} if package else {}),
             )
         self.started = self._answer()
 
@@ -128,6 +128,11 @@ class Contestant:
         """The most memory that the process and its workers had, pages they share counted once."""
         pids = meter.tree(self._process.pid)
         return meter.memory_bytes(pids) + sum(map(_shrunk_by, pids))
+
+
+def _environment() -> dict[str, str]:
+    """Ours; compiled modules are kept, as they are where packages are used, and not only tested."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _shrunk_by(pid: int) -> int:
