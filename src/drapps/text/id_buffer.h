@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "drapps/text/bpe/huge_array.h"
 #include "drapps/text/bpe/pair_table.h"
 
 namespace drapps::text {
@@ -59,6 +60,7 @@ class IdBuffer {
     if (larger == nullptr) throw std::bad_alloc();
     data_ = static_cast<TokenId*>(larger);
     capacity_ = capacity;
+    prefer_huge(data_, capacity * sizeof(TokenId));
   }
 
   TokenId* data_ = nullptr;

@@ -13,6 +13,13 @@ namespace {
 /// What the caches write beyond the ids.
 constexpr std::size_t kSlack = 4;
 
+/// Whether the first letter beyond ASCII is below U+2000: words of alphabets come again, and are remembered whole. Runs
+/// of Chinese or Japanese hardly ever do, and would take the places of what does.
+bool is_of_alphabet(std::string_view pretoken) noexcept {
+  const auto beyond = std::ranges::find_if(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) >= 0x80; });
+  return beyond != pretoken.end() && static_cast<std::uint8_t>(*beyond) < 0xE2;
+}
+
 }  // namespace
 
 void Encoder::encode(std::string_view text, IdBuffer& out) {
@@ -119,12 +126,13 @@ TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* ou
   }
   if (const std::size_t known = is_short ? find_shared(key, batch.places[i], out) : 0; known != 0) return out + known;
   TokenId* end = out;
-  if (!merge_parts(pretoken, end)) {
-    end += merger_.merge(pretoken, out);
-    const auto tokens = static_cast<std::size_t>(end - out);
-    if (!is_short || tokens > WordCache::kMaxIds) phrases_.insert(pretoken, hash, false, out, tokens);
+  const bool in_parts = merge_parts(pretoken, end);
+  if (!in_parts) end += merger_.merge(pretoken, out);
+  const auto tokens = static_cast<std::size_t>(end - out);
+  if (is_short) keep_merged(key, batch.places[i], out, tokens);
+  if ((!is_short || tokens > WordCache::kMaxIds) && (!in_parts || is_of_alphabet(pretoken))) {
+    phrases_.insert(pretoken, hash, false, out, tokens);
   }
-  if (is_short) keep_merged(key, batch.places[i], out, static_cast<std::size_t>(end - out));
   return end;
 }
 

@@ -36,6 +36,12 @@ std::byte* take_huge(std::size_t bytes) {
   return memory;
 }
 
+void prefer_huge(void* memory, std::size_t bytes) noexcept {
+  const auto from = whole(reinterpret_cast<std::uintptr_t>(memory), kHugePage);
+  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kHugePage * kHugePage;
+  if (from < end) madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+}
+
 void free_huge(std::byte* memory, std::size_t bytes) noexcept {
   bytes < kHugePage ? std::free(memory) : static_cast<void>(munmap(memory, whole(bytes, kHugePage)));
 }

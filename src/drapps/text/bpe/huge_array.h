@@ -11,6 +11,8 @@ namespace drapps::text {
 /// std::bad_alloc.
 std::byte* take_huge(std::size_t bytes);
 void free_huge(std::byte* memory, std::size_t bytes) noexcept;
+/// Has what lies in memory that was not written yet come in huge pages, as far as it fills such.
+void prefer_huge(void* memory, std::size_t bytes) noexcept;
 
 /// So many entries, of zero bytes at first.
 template <class T>
