@@ -5,7 +5,6 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/policy/registry.h"
 
 namespace drapps {
 namespace {
@@ -24,10 +23,12 @@ Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> polic
       shares_(shares),
       meters_(meters),
       log_(policy->name()),
-      config_(config_or_name(std::move(config), policy->name())),
-      decider_(std::move(policy), plant_->limits()) {
+      // In braces, as the first is to be made of the policy before that is gone.
+      decider_{config_or_name(std::move(config), policy->name()), std::move(policy), plant_->limits(),
+               [this](const std::vector<std::byte>& weights) {
+                 if (const auto writer = recorder()) writer->renewed(weights);
+               }} {
   decided(plant_->counters());
-  appoint_learner();
 }
 
 Client::~Client() {
@@ -68,7 +69,7 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ns_ = now.time_ns;
   if (shares_ != nullptr) shares_->observe(this, now);
   if (now.finished || frozen_) return;
-  const KnobClock pace = decider_.policy().pace(decider_.limits());
+  const KnobClock pace = decider_->policy().pace(decider_->limits());
   // What the machine did between passes is nothing of this one's, unless they follow each other at once.
   const bool due = now.time_ns - decided_ns_ >= pace.period_ns;
   if (began_.exchange(false) && due) static_cast<void>(read_meters(now.time_ns));
@@ -76,21 +77,17 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   const std::uint64_t counted =
       pace.counted == Counted::kSamples ? now.samples - decided_samples_ : now.batches - decided_batches_;
   const bool waited = due && counted >= pace.count;
-  if (decider_.policy().guarded() && !waited) return;
+  if (decider_->policy().guarded() && !waited) return;
   decided(now);
-  if (const Limits limits = this->limits(); limits != decider_.limits()) decider_.set_limits(limits);
+  if (const Limits limits = this->limits(); limits != decider_->limits()) decider_->set_limits(limits);
 
   Observation seen;
   // One that fails is missing, which holds the knobs; the next may be there.
   if (!catching([&] { seen = plant_->observe(); }).ok()) seen = {.settings = plant_->settings()};
   if (seen.time_ns != 0) seen.meters = read_meters(seen.time_ns);
   if (shares_ != nullptr) seen.turn = shares_->turn(this, now.time_ns);
-  std::optional<PolicyState> before;
-  if (learner_ != nullptr) before = decider_.state();
   const Decision decision = decider_.decide(seen, clock);
-  // What cannot be learnt from has been decided all the same.
-  if (before) static_cast<void>(catching([&] { learner_->decided(seen, *before, decision, decider_); }));
-  if (shares_ != nullptr) shares_->note(this, decider_.trying(), now.time_ns);
+  if (shares_ != nullptr) shares_->note(this, decider_->trying(), now.time_ns);
   record(seen, decision);  // before what may fail
   if (decision.applied != decision.before) plant_->apply(decision.applied);
   log_.add(decision, seen);
@@ -130,42 +127,26 @@ void Client::swap(std::unique_ptr<const Policy> policy, std::optional<PolicyConf
   std::unique_ptr<const Policy> before;  // destroyed behind the lock
   const std::lock_guard lock(mutex_);
   log_.follow(policy->name(), !ended_);
-  config_ = config_or_name(std::move(config), policy->name());
-  if (const auto writer = recorder()) writer->swapped(policy->name(), json_of(config_));
-  before = decider_.swap(std::move(policy));
+  PolicyConfig own = config_or_name(std::move(config), policy->name());
+  if (const auto writer = recorder()) writer->swapped(policy->name(), json_of(own));
+  before = decider_.swap(std::move(own), std::move(policy));
   stopped_ = ended_;
-  appoint_learner();
-}
-
-void Client::appoint_learner() {
-  learner_.reset();
-  if (!config_.learn) return;
-  auto learner = LiveLearner::make(config_);
-  if (!learner.ok()) return;  // a config of which a policy was made has weights
-  learner_ = *std::move(learner);
-  if (std::vector<std::byte> weights = learner_->weights(); weights != config_.weights) renew(std::move(weights));
 }
 
 void Client::learn(std::uint64_t now_ns) {
-  if (learner_ == nullptr || frozen_) return;
-  if (std::vector<std::byte> weights = learner_->go_on(now_ns); !weights.empty()) renew(std::move(weights));
-  if (std::string remark = learner_->take_remark(); !remark.empty()) log_.remark(std::move(remark), {});
+  if (decider_.learner() == nullptr || frozen_) return;
+  decider_.go_on(now_ns);
+  if (std::string remark = decider_.learner()->take_remark(); !remark.empty()) log_.remark(std::move(remark), {});
 }
 
-void Client::renew(std::vector<std::byte> weights) {
-  config_.weights = std::move(weights);
-  auto policy = make_policy(config_);
-  if (!policy.ok()) return;  // the learner gives none of which no policy can be made
-  if (const auto writer = recorder()) writer->renewed(config_.weights);
-  static_cast<void>(decider_.renew(*std::move(policy)));
+std::shared_ptr<LiveLearner> Client::learner() const {
+  const std::lock_guard lock(mutex_);
+  return decider_.learner();
 }
 
 /// Who waits for a tick does not wait for a file.
 void Client::keep_learnt() {
-  const auto learner = [&] {
-    const std::lock_guard lock(mutex_);
-    return learner_;
-  }();
+  const auto learner = this->learner();
   if (learner == nullptr) return;
   if (const Status kept = learner->keep(); !kept.ok()) {
     remark("learning: what was learnt could not be kept: " + kept.error().to_string(), {});
@@ -173,10 +154,7 @@ void Client::keep_learnt() {
 }
 
 nlohmann::json Client::learning() const {
-  const auto learner = [&] {
-    const std::lock_guard lock(mutex_);
-    return learner_;
-  }();
+  const auto learner = this->learner();
   return learner == nullptr ? nlohmann::json() : learner->to_json();
 }
 
@@ -196,10 +174,10 @@ void Client::fail(std::string_view why) noexcept {
 
 void Client::record(std::shared_ptr<trace::TraceWriter> writer, std::function<trace::SampleBatch()> samples) {
   const std::lock_guard lock(mutex_);
-  const std::string config = json_of(config_);
-  writer->began({.policy = decider_.policy().name(),
+  const std::string config = json_of(decider_.config());
+  writer->began({.policy = decider_->policy().name(),
                  .config = config,
-                 .state = decider_.save(),
+                 .state = decider_->save(),
                  .frozen = frozen_,
                  .stopped = stopped_});
   samples_ = std::move(samples);
@@ -213,7 +191,7 @@ void Client::record(const Observation& seen, const Decision& decision) {
   trace::SampleBatch samples;
   // Without samples it is a decision all the same.
   if (samples_) static_cast<void>(catching([&] { samples = samples_(); }));
-  writer->decision(decider_.limits(), seen, decision, samples);
+  writer->decision(decider_->limits(), seen, decision, samples);
 }
 
 std::shared_ptr<trace::TraceWriter> Client::recorder() const {

@@ -9,11 +9,10 @@
 #include <optional>
 
 #include "drapps/control/decision_log.h"
-#include "drapps/control/live_learner.h"
+#include "drapps/control/learning_decider.h"
 #include "drapps/control/meters.h"
 #include "drapps/control/shares.h"
 #include "drapps/policy/config.h"
-#include "drapps/policy/decider.h"
 #include "drapps/trace/writer.h"
 
 namespace drapps {
@@ -72,11 +71,9 @@ class Client {
   Limits limits() const;
   MeterObservation read_meters(std::uint64_t now_ns);
   void fail(std::string_view why) noexcept;
-  /// A learner, where the config asks for one; the policy then has its weights.
-  void appoint_learner();
   void learn(std::uint64_t now_ns);
-  /// The policy goes on with these.
-  void renew(std::vector<std::byte> weights);
+  /// The learner, or null.
+  std::shared_ptr<LiveLearner> learner() const;
   void keep_learnt();
   void record(const Observation& seen, const Decision& decision);
   /// Null where nothing is recorded.
@@ -92,10 +89,8 @@ class Client {
   std::shared_ptr<trace::TraceWriter> recorder_;
 
   mutable std::mutex mutex_;  // guards all below
-  PolicyConfig config_;
-  std::shared_ptr<LiveLearner> learner_;  // null where the policy does not go on learning
   std::function<trace::SampleBatch()> samples_;
-  Decider decider_;
+  LearningDecider decider_;
   std::uint64_t seen_ns_ = 0;  // when the plant was looked at last
   std::uint64_t decided_ns_ = 0;
   std::uint64_t decided_batches_ = 0;

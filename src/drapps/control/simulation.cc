@@ -1,13 +1,10 @@
 #include "drapps/control/simulation.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
-#include "drapps/control/live_learner.h"
-#include "drapps/policy/decider.h"
+#include "drapps/control/learning_decider.h"
 #include "drapps/policy/initial.h"
-#include "drapps/policy/registry.h"
 #include "drapps/sim/fluid_plant.h"
 
 namespace drapps::sim {
@@ -81,49 +78,6 @@ class Pace {
   PlantCounters last_;
 };
 
-/// Decides, and goes on learning where the policy is to, as Client does with a live plant.
-class LearningDecider {
- public:
-  LearningDecider(Decider& decider, const RunOptions& options)
-      : decider_(decider), writer_(options.writer.get()), config_(options.config) {
-    if (!config_.learn) return;
-    auto learner = LiveLearner::make(config_);
-    if (!learner.ok()) return;  // a config of which a policy was made has weights
-    learner_ = *std::move(learner);
-    if (std::vector<std::byte> weights = learner_->weights(); weights != config_.weights) renew(std::move(weights));
-  }
-
-  Decision decide(const Observation& seen, const std::function<std::uint64_t()>& clock) {
-    if (learner_ == nullptr) return decider_.decide(seen, clock);
-    const PolicyState before = decider_.state();
-    Decision decision = decider_.decide(seen, clock);
-    learner_->decided(seen, before, decision, decider_);
-    return decision;
-  }
-
-  void go_on(std::uint64_t now_ns) {
-    if (learner_ == nullptr) return;
-    if (std::vector<std::byte> weights = learner_->go_on(now_ns); !weights.empty()) renew(std::move(weights));
-    static_cast<void>(learner_->keep());  // an error stands in report()
-  }
-
-  nlohmann::json report() const { return learner_ == nullptr ? nlohmann::json() : learner_->to_json(); }
-
- private:
-  void renew(std::vector<std::byte> weights) {
-    config_.weights = std::move(weights);
-    auto policy = make_policy(config_);
-    if (!policy.ok()) return;  // the learner gives none of which no policy can be made
-    if (writer_ != nullptr) writer_->renewed(config_.weights);
-    static_cast<void>(decider_.renew(*std::move(policy)));
-  }
-
-  Decider& decider_;
-  trace::TraceWriter* writer_;
-  PolicyConfig config_;
-  std::shared_ptr<LiveLearner> learner_;  // null where the policy does not go on learning
-};
-
 }  // namespace
 
 RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start,
@@ -132,18 +86,19 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
   const auto batch_bytes = static_cast<std::size_t>(first.workload.batch * first.workload.row_bytes);
   const Settings begun = start.value_or(initial_settings(limits_of(first), batch_bytes));
   FluidPlant plant(scenario, held.empty() ? begun : held.front());
-  std::optional<Decider> decider;
-  if (policy != nullptr) decider.emplace(std::move(policy), plant.limits());
-  const auto clock = [&] { return plant.counters().time_ns; };
-
-  trace::TraceWriter* const writer = decider ? options.writer.get() : nullptr;
-  if (decider && writer != nullptr) {
-    writer->began({.policy = decider->policy().name(),
-                   .config = policy_config_to_json(options.config).dump(),
-                   .state = decider->save()});
+  trace::TraceWriter* const writer = policy != nullptr ? options.writer.get() : nullptr;
+  std::optional<LearningDecider> decider;
+  if (policy != nullptr) {
+    decider.emplace(options.config, std::move(policy), plant.limits(), [writer](const std::vector<std::byte>& weights) {
+      if (writer != nullptr) writer->renewed(weights);
+    });
   }
-  std::optional<LearningDecider> learning;
-  if (decider) learning.emplace(*decider, options);
+  const auto clock = [&] { return plant.counters().time_ns; };
+  if (writer != nullptr) {
+    writer->began({.policy = (*decider)->policy().name(),
+                   .config = policy_config_to_json(decider->config()).dump(),
+                   .state = (*decider)->save()});
+  }
 
   RunResult result;
   Pace pace;
@@ -165,13 +120,15 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
       // Where a segment's limits are wider, the plant has them only now.
       if (!decider && at < held.size()) plant.apply(held[at]);
       if (!decider) continue;
-      learning->go_on(clock());
-      if (!pace.due(plant.counters(), decider->policy().pace(decider->limits()))) continue;
-      if (plant.limits() != decider->limits()) decider->set_limits(plant.limits());
+      LearningDecider& by = *decider;
+      by.go_on(clock());
+      if (by.learner() != nullptr) static_cast<void>(by.learner()->keep());  // an error stands in its report
+      if (!pace.due(plant.counters(), by->policy().pace(by->limits()))) continue;
+      if (plant.limits() != by->limits()) by->set_limits(plant.limits());
       const Observation now = plant.observe();
-      const Decision decision = learning->decide(now, clock);
+      const Decision decision = by.decide(now, clock);
       if (writer != nullptr) {
-        writer->decision(decider->limits(), now, decision, {});
+        writer->decision(by->limits(), now, decision, {});
         if (Status kept = writer->flush(now.time_ns); !kept.ok()) result.recorded = std::move(kept);
       }
       row.moves += moved(decision.applied, plant.settings());
@@ -188,7 +145,7 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
   if (writer != nullptr) {
     if (Status kept = writer->close(); !kept.ok()) result.recorded = std::move(kept);
   }
-  if (learning) result.learning = learning->report();
+  if (decider && decider->learner() != nullptr) result.learning = decider->learner()->to_json();
   return result;
 }
 
