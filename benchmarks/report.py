@@ -132,6 +132,20 @@ def put(name: str, texts: Mapping[str, str], keep: bool) -> None:
             (folder / f"{name}.{ending}").write_text(text)
 
 
+def show(name: str, content: Mapping[str, Any], text: str, keep: bool, **more: str) -> None:
+    """Prints a page in Markdown, and writes it with its content in JSON as `put` does.
+
+    Args:
+        name: of the files.
+        content: what the page tells.
+        text: the page.
+        keep: whether it is kept.
+        more: other files, by their endings.
+    """
+    put(name, {"json": json.dumps(content, indent=1) + "\n", "md": text, **more}, keep)
+    print(text)
+
+
 def stamp() -> dict[str, Any]:
     """When, of which commit and on what something was measured."""
     now = datetime.datetime.now(datetime.timezone.utc)

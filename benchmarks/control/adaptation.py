@@ -58,10 +58,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except (PipelineError, OSError) as error:
         print(f"{_NAME}: {error}", file=sys.stderr)
         return 1
-    text = page(content)
-    texts = {"json": json.dumps(content, indent=1) + "\n", "md": text}
-    report.put(_NAME, texts, options.keep)
-    print(text)
+    report.show(_NAME, content, page(content), options.keep)
     return 0
 
 

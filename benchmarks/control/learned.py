@@ -59,10 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "rows": len(kept["rows"]),
         "arms": arms,
     }
-    text = page(content)
-    texts = {"json": json.dumps(content, indent=1) + "\n", "md": text}
-    report.put(_NAME, texts, options.keep)
-    print(text)
+    report.show(_NAME, content, page(content), options.keep)
     return 0
 
 

@@ -12,7 +12,6 @@ every run stands in the report's JSON.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import sys
@@ -80,10 +79,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "policy": _named(other),
         "blocks": blocks,
     }
-    text = page(content)
-    texts = {"json": json.dumps(content, indent=1) + "\n", "md": text}
-    report.put(title, texts, options.keep)
-    print(text)
+    report.show(title, content, page(content), options.keep)
     return 0
 
 

@@ -54,14 +54,8 @@ def main(words: Sequence[str] | None = None) -> int:
     except (PipelineError, OSError, ValueError) as error:
         print(f"{_NAME}: {error}", file=sys.stderr)
         return 1
-    text = verdict_page.page(content)
-    texts = {
-        "json": json.dumps(content, indent=1) + "\n",
-        "md": text,
-        "html": verdict_page.html(content),
-    }
-    report.put(_NAME, texts, options.keep)
-    print(text)
+    text, html = verdict_page.page(content), verdict_page.html(content)
+    report.show(_NAME, content, text, options.keep, html=html)
     return 0
 
 
