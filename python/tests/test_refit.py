@@ -76,6 +76,12 @@ def test_what_an_accelerator_takes_is_found_again(tmp_path):
     assert fit.spread < 0.3
 
 
+def test_an_accelerator_that_did_nothing_is_not_made_up(tmp_path):
+    world = {**photos(1e-3), "augment": {"cpu": SAMPLE, "gpu": 5e-5}, "gpu": {"count": 1}}
+    record(tmp_path / "one.trace", world, policy='"cpu_only"')
+    assert "gpu" not in refitted([tmp_path / "one.trace"]).world
+
+
 def test_runs_that_say_nothing_of_the_loader_are_refused(tmp_path):
     record(tmp_path / "idle.trace", photos(0.5))
     with pytest.raises(drapps.PipelineError, match="no stretch of one setting in which"):

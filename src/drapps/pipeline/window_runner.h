@@ -19,6 +19,8 @@
 namespace drapps {
 
 class WindowRunner : public Runner, public WorkerClient {
+  Engine::Ending ending_;  // the first member: behind it all memory of the runner has been released
+
  public:
   std::optional<Next> next(std::chrono::milliseconds patience) final;
   const Metrics& metrics() const noexcept final { return metrics_; }
@@ -53,7 +55,6 @@ class WindowRunner : public Runner, public WorkerClient {
   /// A batch was taken: workers are woken for what can begin now. With the mutex held, which it releases.
   virtual void taken(Lock& lock) = 0;
 
-  Engine::Ending ending_;  // the first member: behind it all memory of the runner has been released
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
   const Sampler sampler_;

@@ -35,12 +35,16 @@ def shares_of(stretch: Stretch) -> tuple[float, float]:
 def added_to(world: World, stretches: Sequence[Stretch]) -> World:
     """The world with its accelerator, and with the CPU time of its stages as they tell of it.
 
+    It is the same world where the accelerator did nothing in any of them, which tells nothing.
+
     Args:
         world: fitted to stretches, with what a sample takes in ``decode``, ``augment`` and
             ``collate`` as a whole.
         stretches: of one loader that may place work on an accelerator.
     """
     shares = np.array([shares_of(each) for each in stretches])
+    if not shares.any():
+        return world
     decoded, augmented = shares.T
     one = np.ones(len(stretches))
     samples = np.array([float(each.samples) for each in stretches])
