@@ -25,7 +25,7 @@ from drapps.simulation import gate, learning
 from drapps.simulation.cases import value
 
 _NAME = "control-ablations"
-_VALIDATION = 3  # the seed of the machines: 0 chooses seeds, 1 and 2 were looked at
+VALIDATION = 3  # the seed of the machines: 0 chooses seeds, 1 and 2 were looked at
 _CERTAIN = 1e3  # of a logit
 _CHOICES = {"notch": 3, "notches": 5}  # of a knob; to stay is the first
 
@@ -82,7 +82,7 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
     wanted = options.only or [*TRAINED, *CHANGED]
     usual = next(iter(TRAINED))
     machines = {
-        name: gate.cases_of(options.cases, _VALIDATION, shift) for name, shift in gate.SETS.items()
+        name: gate.cases_of(options.cases, VALIDATION, shift) for name, shift in gate.SETS.items()
     }
     arms: dict[str, Any] = {}
     weights: dict[str, list[str]] = {}
@@ -159,6 +159,12 @@ def _fnv(content: bytes | bytearray) -> int:
     return digest
 
 
+def mean_and_spread(values: Sequence[float]) -> str:
+    """The mean, and the standard deviation where there are several."""
+    spread = stdev(values) if len(values) > 1 else 0.0
+    return f"{fmean(values):.4f} ± {spread:.4f}"
+
+
 def page(content: Mapping[str, Any]) -> str:
     """The report as Markdown."""
     return "".join(_page(content))
@@ -176,11 +182,7 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
     )
     yield f"| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|\n"
     for name, rows in arms.items():
-        cells = []
-        for column in columns:
-            values = [each[column] for each in rows]
-            spread = stdev(values) if len(values) > 1 else 0.0
-            cells.append(f"{fmean(values):.4f} ± {spread:.4f}")
+        cells = [mean_and_spread([each[column] for each in rows]) for column in columns]
         yield f"| {name} | {' | '.join(cells)} |\n"
     machine = content["machine"]
     yield (

@@ -19,10 +19,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from benchmarks import report
+from benchmarks.control.ablations import VALIDATION, mean_and_spread
+from benchmarks.control.explored import record
 from drapps import _core
 from drapps.errors import PipelineError
 from drapps.simulation import gate, learning
@@ -30,9 +32,7 @@ from drapps.simulation.calibration.recorded import refitted
 from drapps.simulation.cases import Rates, rates_of, value
 
 _NAME = "control-adaptation"
-_VALIDATION = 3  # the seed of the machines, as of the ablations
 _RUNS = 4  # of a machine, from which a training is refitted
-_SHARE = 0.5  # of the decisions at which `explore` moves something
 #: By arm, what its policy has beside its weights.
 RUN: Mapping[str, Mapping[str, bool]] = {
     "simulator only": {},
@@ -87,7 +87,7 @@ def _content(options: argparse.Namespace) -> dict[str, Any]:
     sets = {}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for name, shift in gate.SETS.items():
-            cases = gate.cases_of(options.cases, _VALIDATION, shift)
+            cases = gate.cases_of(options.cases, VALIDATION, shift)
             sets[name] = list(pool.map(rows_on, cases))
     return {
         **report.stamp(),
@@ -105,13 +105,9 @@ def world_of(case: gate.ValidationCase) -> dict[str, Any]:
     and where they are of worker processes, which the policy leaves to `trials`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for number in range(_RUNS):
-            paths.append(Path(folder) / f"{number}.trace")
-            explore = {"name": "explore", "parameters": {"share": _SHARE, "seed": number}}
-            _core.simulate(case.scenario, json.dumps(explore), "{}", trace=os.fsencode(paths[-1]))
+        runs = [record(case, number, Path(folder), {}) for number in range(_RUNS)]
         try:
-            refit = refitted(paths)
+            refit = refitted(runs)
         except PipelineError:
             return {}
     return {} if "python" in refit.world else {"world": refit.world, "spread": refit.spread}
@@ -170,6 +166,5 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
 
 def _cell(arm: str, machines: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """Of an arm, over seeds, the means over machines."""
-    means = [fmean(rows[seed][arm] for rows in machines) for seed in range(len(machines[0]))]
-    spread = stdev(means) if len(means) > 1 else 0.0
-    return f"{fmean(means):.4f} ± {spread:.4f}"
+    seeds = range(len(machines[0]))
+    return mean_and_spread([fmean(rows[seed][arm] for rows in machines) for seed in seeds])

@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from drapps import _core
-from drapps.simulation.gate import NOTHING_SPECIAL, cases_of
+from drapps.simulation.gate import NOTHING_SPECIAL, ValidationCase, cases_of
 
 _SHARE = 0.5  # of the decisions at which something moves
 
@@ -31,15 +31,18 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     options.folder.mkdir(parents=True)
     for number, case in enumerate(cases_of(options.runs, options.seed, NOTHING_SPECIAL)):
-        explore = {"name": "explore", "parameters": {"share": _SHARE, "seed": number}}
-        begun = dict(case.best[0]) if number % 2 else {}
-        _core.simulate(
-            case.scenario,
-            json.dumps(explore),
-            json.dumps(begun),
-            trace=os.fsencode(options.folder / f"{number:04}.trace"),
-        )
+        record(case, number, options.folder, case.best[0] if number % 2 else {})
     return 0
+
+
+def record(case: ValidationCase, number: int, folder: Path, begun: Mapping[str, int]) -> Path:
+    """The file of a run whose moves are drawn from its number."""
+    explore = {"name": "explore", "parameters": {"share": _SHARE, "seed": number}}
+    file = folder / f"{number:04}.trace"
+    _core.simulate(
+        case.scenario, json.dumps(explore), json.dumps(dict(begun)), trace=os.fsencode(file)
+    )
+    return file
 
 
 if __name__ == "__main__":

@@ -172,17 +172,21 @@ TEST_F(ExecutorTest, ASampleWaitsForTheMemoryOfWhatEndsAndIsRefusedWhereNothingD
     ASSERT_TRUE(memory.reserve(kSample));
     auto executor = start(source, settings_of(1, 1, true));
     std::optional<Engine::Ending> ending(std::in_place);
-    if (ends) ending->begin(engine_);
-    std::jthread other([&] {
-      std::this_thread::sleep_for(ends ? 50ms : 2s);
-      memory.release(kSample);
-      ending.reset();
-    });
+    std::jthread other;
+    if (ends) {
+      ending->begin(engine_);
+      other = std::jthread([&] {
+        std::this_thread::sleep_for(50ms);
+        memory.release(kSample);
+        ending.reset();
+      });
+    }
     std::optional<Executor::Next> next;
     for (int asked = 0; !next && asked < 6000; ++asked) next = executor->next(10ms);
     ASSERT_TRUE(next);
     EXPECT_EQ(std::holds_alternative<Batch>(*next), ends);
     EXPECT_TRUE(ends || std::get<Error>(*next).code == ErrorCode::kResourceExhausted);
+    if (!ends) memory.release(kSample);
   }
 }
 
