@@ -128,7 +128,8 @@ def test_what_a_device_has_decoded_is_erased_there_too(dataset):
         there.set_epoch(epoch)
         plain.set_epoch(epoch)
         same(list(there), list(plain))
-    assert there.explain().plan.placement["augmented"] > 0
+    placed = there.explain().plan.placement
+    assert placed["stayed"] == placed["augmented"] > 0
 
 
 def test_pictures_that_are_bytes_are_copied_as_they_are(own_photos, torchvision):

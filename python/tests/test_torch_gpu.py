@@ -258,3 +258,18 @@ def test_what_the_device_decodes_is_what_the_cpu_does(photos):
     kept, placed = epochs(placement="gpu", device="cuda:0", cache=64 << 20, form="raw")
     np.testing.assert_equal(kept, here)
     assert placed["from_cache"] > 0
+
+
+def test_rows_that_the_device_makes_stay_there(photos):
+    import drapps
+
+    def epochs(**options):
+        pipeline = drapps.image_folder(photos).decode().random_resized_crop(56).flip()
+        loader = pipeline.random_erasing(0.5).shuffle(seed=3).batch(4, **options)
+        batches = [batch["image"].cpu() for _ in range(3) for batch in loader.torch(device="cuda")]
+        return batches, loader.explain().to_json()["plan"]["placement"]
+
+    there, placed = epochs(placement="gpu", device="cuda:0")
+    here, _ = epochs()
+    assert all(torch.equal(one, other) for one, other in zip(there, here, strict=True))
+    assert placed["stayed"] == placed["augmented"] > 0

@@ -58,8 +58,9 @@ class Plan(Report):
         weights: native: what lane weights say, ``share`` or ``cap``.
         placement: native: where pictures are decoded, ``placement`` and ``device``; how many a
             device has ``decoded``, how many the cache had decoded (``from_cache``), how many of
-            both were ``augmented``, and how many were ``returned`` for the CPU; ``not_augmented``,
-            why it makes no rows of them, and ``unused``, why it does nothing at all.
+            both were ``augmented``, of how many the rows ``stayed`` there, and how many were
+            ``returned`` for the CPU; ``not_augmented``, why it makes no rows of them, and
+            ``unused``, why it does nothing at all.
         arrival: native: how the batches of a pass with a ``device`` get there: ``copied`` as
             ``bytes``, which are normalised there, or ``finished``, and ``why`` no bytes; None
             before there was one.

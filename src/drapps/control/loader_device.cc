@@ -128,6 +128,7 @@ nlohmann::json LoaderDevice::to_json() const {
   root.update({{"decoded", counts.decoded},
                {"from_cache", counts.from_cache},
                {"augmented", counts.augmented},
+               {"stayed", counts.stayed},
                {"returned", counts.returned},
                {"launches", counts.launches},
                {"at_once", decoder_->most()},

@@ -62,8 +62,8 @@ class LoaderDevice {
   /// Sets the knobs that the next pass begins with, by what passes before have measured; false where it leaves them.
   bool place(Settings& settings, const PlantStats& stats);
 
-  /// {"placement", "device", "decoded", "augmented", "returned", "launches", "at_once", "busy_s", "not_augmented": why
-  /// it makes no rows, "unused": why there is none}
+  /// {"placement", "device", "decoded", "augmented", "stayed", "returned", "launches", "at_once", "busy_s",
+  /// "not_augmented": why it makes no rows, "unused": why there is none}
   nlohmann::json to_json() const;
   /// Why the device decodes nothing, or nothing any more; once.
   std::string take_warning();

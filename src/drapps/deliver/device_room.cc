@@ -18,28 +18,35 @@ Result<std::shared_ptr<DeviceRoom>> open_room(const std::string& device, std::si
   return std::make_shared<DeviceRoom>(*std::move(opened), kind, bytes);
 }
 
-Status RoomMemory::grow(std::size_t bytes) {
-  if (memory_.bytes() >= bytes) return ok_status();
+Status RoomMemory::take(std::size_t bytes) {
   reset();
-  const std::size_t more = bytes + bytes / 4;
   if (where_ == Where::kDevice) {
-    if (!room_->ledger.try_reserve(more)) {
+    if (!room_->ledger.try_reserve(bytes)) {
       return Error{.code = ErrorCode::kResourceExhausted,
                    .stage = Stage::kDeliver,
-                   .message = "what a batch is made of takes " + std::to_string(more) +
+                   .message = "what a batch is made of takes " + std::to_string(bytes) +
                               " bytes of the device's memory, of which " + std::to_string(room_->ledger.used()) +
                               " of " + std::to_string(room_->ledger.limit()) +
                               " are in use; raise device_memory or lower the batch size"};
     }
-    counted_ = more;
+    counted_ = bytes;
   }
-  auto allocation = room_->device->allocate(where_, more);
+  auto allocation = room_->device->allocate(where_, bytes);
   if (!allocation.ok()) {
     reset();
     return std::move(allocation).error();
   }
   memory_ = *std::move(allocation);
   return ok_status();
+}
+
+Result<std::byte*> rows_there(Slot& slot, const std::shared_ptr<DeviceRoom>& room, std::size_t bytes) {
+  if (slot.rows_there == nullptr) {
+    auto memory = std::make_unique<RoomMemory>(room, Where::kDevice);
+    DRAPPS_RETURN_IF_ERROR(memory->take(bytes));
+    slot.rows_there = std::move(memory);
+  }
+  return slot.rows_there->data();
 }
 
 void RoomMemory::reset() noexcept {

@@ -30,7 +30,9 @@ class RoomMemory {
   std::byte* data() const noexcept { return memory_.data(); }
   /// At least so many bytes from now on; where there were fewer, what was in them is lost. kResourceExhausted where the
   /// account or the device has no more. No work that uses the memory may be under way.
-  Status grow(std::size_t bytes);
+  Status grow(std::size_t bytes) { return memory_.bytes() >= bytes ? ok_status() : take(bytes + bytes / 4); }
+  /// Just so many bytes in the place of those before; else as grow().
+  Status take(std::size_t bytes);
 
  private:
   void reset() noexcept;
@@ -40,5 +42,9 @@ class RoomMemory {
   std::size_t counted_ = 0;
   device::Memory memory_;
 };
+
+/// Memory on the device for rows of a slot's batches that are made there: so many bytes, the same for all batches of
+/// the slot, which keeps them. Errors as RoomMemory::take().
+Result<std::byte*> rows_there(Slot& slot, const std::shared_ptr<DeviceRoom>& room, std::size_t bytes);
 
 }  // namespace drapps

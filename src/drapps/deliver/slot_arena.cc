@@ -8,6 +8,7 @@
 #include <string>
 
 #include "drapps/base/caught.h"
+#include "drapps/deliver/device_room.h"
 
 namespace drapps {
 namespace {

@@ -46,6 +46,7 @@
 
 namespace drapps {
 
+class RoomMemory;  // device_room.h
 class SlotArena;
 
 /// What a slot's memory is, as those have to know who take it.
@@ -82,6 +83,7 @@ struct Slot {
   HeapMemory heap;                                   // of a small one
   Mapping mapping;                                   // of a large one
   device::Memory elsewhere;                          // of one on a device, or pinned
+  std::unique_ptr<RoomMemory> rows_there;            // of a pinned one: on the device, for rows that are made there
   std::unique_ptr<device::Event> completion;         // behind all that fills it there
   std::vector<std::unique_ptr<device::Event>> uses;  // behind each use of it; the arena's mutex guards it while held
   std::size_t offset = 0;                            // of a large one's range in the arena's memfd
@@ -142,6 +144,8 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
 
   /// Whether the host may read and write its slots.
   bool on_host() const noexcept { return room_ == nullptr; }
+  /// The device whose pinned memory its slots are, or null.
+  const device::Device* pinned_for() const noexcept { return pinned_for_.get(); }
 
   /// A slot to fill: a spare one or a new one. kResourceExhausted where the budget or the system has no more.
   Result<Slot*> acquire();

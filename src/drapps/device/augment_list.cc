@@ -95,8 +95,7 @@ void put_list(std::byte*& memory, std::byte*& there, const std::vector<T>& list,
 
 AugmentArguments arguments_of(const PictureWriter& writer) noexcept {
   const kernel::RowFormat format = writer.format();
-  return {.row_bytes = static_cast<std::int64_t>(writer.bytes()),
-          .element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
+  return {.element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
           .number = number_of(format.dtype),
           .interleaved = format.layout == Layout::kNhwc ? 1 : 0,
           .channels = writer.channels(),
@@ -144,8 +143,8 @@ void AugmentList::clear() noexcept {
   for (Planned& planned : planned_) planned.known = false;
 }
 
-Status AugmentList::add(std::int64_t picture, const Trail& trail, Dtype dtype) {
-  return add_work({.picture = picture}, trail, dtype);
+Status AugmentList::add(std::int64_t picture, std::int64_t row, const Trail& trail, Dtype dtype) {
+  return add_work({.picture = picture}, row, trail, dtype);
 }
 
 std::size_t AugmentList::window_bytes(const Rect& window, std::int32_t channels) noexcept {
@@ -153,18 +152,18 @@ std::size_t AugmentList::window_bytes(const Rect& window, std::int32_t channels)
                  static_cast<std::size_t>(window.width));
 }
 
-Result<std::int64_t> AugmentList::add_window(const Rect& window, std::int32_t channels, const Trail& trail,
-                                             Dtype dtype) {
+Result<std::int64_t> AugmentList::add_window(const Rect& window, std::int32_t channels, std::int64_t row,
+                                             const Trail& trail, Dtype dtype) {
   const auto place = static_cast<std::int64_t>(kept_bytes_);
   kept_bytes_ += window_bytes(window, channels);
   // The kernels count places from the first pixel of the whole picture.
   const std::int64_t origin = std::int64_t{window.top} * window.width + window.left;
   DRAPPS_RETURN_IF_ERROR(
-      add_work({.picture = place - origin, .rows = window.height, .columns = window.width}, trail, dtype));
+      add_work({.picture = place - origin, .rows = window.height, .columns = window.width}, row, trail, dtype));
   return place;
 }
 
-Status AugmentList::add_work(const PictureWork& begin, const Trail& trail, Dtype dtype) {
+Status AugmentList::add_work(const PictureWork& begin, std::int64_t row, const Trail& trail, Dtype dtype) {
   return catching([&]() -> Status {
     begin_work(begin);
     bool resized = false;
@@ -176,6 +175,7 @@ Status AugmentList::add_work(const PictureWork& begin, const Trail& trail, Dtype
       DRAPPS_RETURN_IF_ERROR(add_step(step, resized));
     }
     for (const Erasure& erasure : trail.erasures) add_erasure(erasure, dtype);
+    current_.offset = row;
     end_work(resized, last_);
     return ok_status();
   });

@@ -1,6 +1,6 @@
 // What the augment kernels do with each picture of a launch: trails of ops, as the kernels read them.
 //
-//   list.clear(); list.add(row * picture_bytes, trail, dtype);  // add() for each picture
+//   list.clear(); list.add(at * picture_bytes, at * row_bytes, trail, dtype);  // add() for each picture
 //   list.put(pinned, there, arguments);
 //   stream.copy_in(there, pinned, list.bytes());
 //   list.launch(stream, arguments);
@@ -38,7 +38,7 @@ constexpr Number number_of(Dtype dtype) noexcept {
   return dtype == Dtype::kFloat16 ? Number::kFloat16 : Number::kWhole;
 }
 
-/// The arguments for rows that a writer describes: all but the pictures, the lists, the table and where the rows lie.
+/// The arguments for rows that a writer describes: all but the pictures, the lists, the table and `out`.
 AugmentArguments arguments_of(const PictureWriter& writer) noexcept;
 
 /// Filled picture by picture, then copied to the device; reused from launch to launch. For one thread at a time.
@@ -50,16 +50,18 @@ class AugmentList {
   void clear() noexcept;
   /// The next picture.
   /// @param picture  bytes from AugmentArguments::pictures to its first pixel.
+  /// @param row      bytes from AugmentArguments::out to the row that it becomes.
   /// @param trail    of ops that check_on_device() takes.
-  /// @param dtype    of the row that it becomes.
+  /// @param dtype    of the row.
   /// kUnsupported for a trail of others; kResourceExhausted where the ledger has no more.
-  Status add(std::int64_t picture, const Trail& trail, Dtype dtype);
+  Status add(std::int64_t picture, std::int64_t row, const Trail& trail, Dtype dtype);
   /// The next picture, of which a window alone is there: planes of bytes, one after another, without gaps.
   /// @param window    lies within the picture that the trail begins with, and has all that is read of it.
   /// @param channels  as many as AugmentArguments::picture_channels.
   /// @return          bytes from AugmentArguments::kept, as put() points it, to where the window's pixels are to be
   ///                  when the kernels run; window_bytes() of them. Errors as of add().
-  Result<std::int64_t> add_window(const Rect& window, std::int32_t channels, const Trail& trail, Dtype dtype);
+  Result<std::int64_t> add_window(const Rect& window, std::int32_t channels, std::int64_t row, const Trail& trail,
+                                  Dtype dtype);
   /// Bytes of the device's memory that add_window() takes.
   static std::size_t window_bytes(const Rect& window, std::int32_t channels) noexcept;
 
@@ -98,7 +100,7 @@ class AugmentList {
     std::size_t bytes_of_means() const noexcept;
   };
 
-  Status add_work(const PictureWork& begin, const Trail& trail, Dtype dtype);
+  Status add_work(const PictureWork& begin, std::int64_t row, const Trail& trail, Dtype dtype);
   void begin_work(const PictureWork& work);
   void end_work(bool resized, AugmentLaunch& launch);
   void keep(Extent extent, std::size_t round, bool resized);

@@ -122,14 +122,15 @@ class Comparison {
     }
     expected_.resize(expected_.size() + writer.bytes());
     ASSERT_TRUE(writer.write(picture, expected_.data() + i * writer.bytes()).ok());
+    const auto row = static_cast<std::int64_t>(i * writer.bytes());
     if (i % 2 == 0) {
-      ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), trail, writer.format().dtype).ok());
+      ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), row, trail, writer.format().dtype).ok());
       return;
     }
     const Draws draws({.seed = seed_, .position = i}, 1);
     const Rect whole = geometry::whole_rect(extent_);
     const Rect window = ops_.empty() ? whole : region(ops_.front(), extent_, draws);
-    const auto place = list_.add_window(window, channels_, trail, writer.format().dtype);
+    const auto place = list_.add_window(window, channels_, row, trail, writer.format().dtype);
     ASSERT_TRUE(place.ok());
     windows_.push_back({window, first, *place});
   }
@@ -160,7 +161,6 @@ class Comparison {
                                .picture_channels = channels_,
                                .table = table.data(),
                                .out = reinterpret_cast<std::uint8_t*>(output_.data()),
-                               .row_bytes = static_cast<std::int64_t>(writer.bytes()),
                                .element_bytes = static_cast<std::int32_t>(size_of(writer.format().dtype)),
                                .number = number_of(writer.format().dtype),
                                .interleaved = writer.format().layout == Layout::kNhwc ? 1 : 0,
@@ -345,7 +345,7 @@ TEST(AugmentKernel, MovesThatReadNoBorderAreOne) {
     ASSERT_TRUE(run(op, picture, ctx).ok());
   }
   ASSERT_EQ(trail.steps.size(), 3);
-  ASSERT_TRUE(list.add(0, trail, Dtype::kUint8).ok());
+  ASSERT_TRUE(list.add(0, 0, trail, Dtype::kUint8).ok());
   EXPECT_EQ(list.bytes(), sizeof(PictureWork) + sizeof(PictureMove));
 }
 

@@ -93,7 +93,8 @@ TEST_F(JpegsToRows, AreThoseOfTheCpu) {
   for (std::size_t i = 0; i < kPictures; ++i) {
     // Moves are of the whole picture, of which the window alone is there.
     const std::int64_t origin = windows[i].top * first.row_bytes + windows[i].left * std::int64_t{3};
-    ASSERT_TRUE(list.add(decoder->pixels(i).first - first.first - origin, trails[i], Dtype::kFloat32).ok());
+    const auto row = static_cast<std::int64_t>(i * writer.bytes());
+    ASSERT_TRUE(list.add(decoder->pixels(i).first - first.first - origin, row, trails[i], Dtype::kFloat32).ok());
   }
   const std::vector<std::byte> table = writer.table();
   const std::size_t rows_at = aligned(table.size() + list.device_bytes());
@@ -106,7 +107,6 @@ TEST_F(JpegsToRows, AreThoseOfTheCpu) {
                              .picture_channels = 3,
                              .table = there.data(),
                              .out = reinterpret_cast<std::uint8_t*>(there.data() + rows_at),
-                             .row_bytes = static_cast<std::int64_t>(writer.bytes()),
                              .element_bytes = 4,
                              .number = Number::kFloat32,
                              .channels = 3,

@@ -73,11 +73,18 @@ void put_number(std::byte* at, Value value) noexcept {
   std::memcpy(at, &number, sizeof(T));
 }
 
+/// A column of which rows may stay on the device that has made them, while the batch is filled on the host.
+struct RowsThere {
+  std::size_t column = 0;
+  std::size_t addresses = 0;  // the column that says where on the device each row is, as an int64; 0: in the batch
+};
+
 struct BatchColumns {
   BatchLayout layout;
   std::vector<ColumnWriter> writers{};      // in the order in which they are called
   std::vector<ColumnGatherer> gatherers{};  // of records that are rows
   std::optional<LabelFormat> first_label = std::nullopt;
+  std::optional<RowsThere> rows_there = std::nullopt;
 
   /// Adds a column that `write` fills, and returns its place.
   template <class Write>

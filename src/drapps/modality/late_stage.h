@@ -30,6 +30,7 @@ struct LateCounts {
   std::uint64_t decoded = 0;     // samples that came back with what was asked for
   std::uint64_t from_cache = 0;  // the same, of samples that the cache had decoded
   std::uint64_t augmented = 0;   // of both, those with finished rows
+  std::uint64_t stayed = 0;      // of these, those whose rows stayed on the device
   std::uint64_t returned = 0;    // samples that came back for the CPU
   std::uint64_t launches = 0;    // of some samples together
   std::uint64_t busy_ns = 0;     // from each launch to its end
@@ -46,6 +47,8 @@ class LateStage {
   virtual std::size_t most() const noexcept = 0;
   /// Whether it also augments, and gives finished rows.
   bool augments() const noexcept { return why_not_augmented().empty(); }
+  /// The device, with the memory of it that finished rows may stay in; null where they always come back.
+  virtual std::shared_ptr<DeviceRoom> room() const noexcept { return nullptr; }
   /// Why it does not augment; else empty.
   virtual const std::string& why_not_augmented() const noexcept = 0;
   /// To be called once for each sample that decode_late() listed; no sample of the same launch begins before.

@@ -82,6 +82,7 @@ struct Sample {
   ReadRequest* read = nullptr;
   cache::Kept kept;
   Decoded decoded;
+  std::byte* row_there = nullptr;  // where on a device its finished row may stay, or null
   std::shared_ptr<void> late;      // what a device has made of it, as its part knows it; or null
   Workspace* workspace = nullptr;  // from decoding to the end
 

@@ -81,6 +81,8 @@ struct PictureState final : PartState {
   PictureState(MemoryLedger& ledger, std::shared_ptr<jpeg::IndexStore> indexes_of_source)
       : decoder(ledger), scratch(ledger), forms(ledger), indexes(std::move(indexes_of_source)) {}
 
+  /// Whether its row was finished elsewhere.
+  bool finished() const noexcept { return row != nullptr || row_there != nullptr; }
   void reset() noexcept override {
     decoder.reset();
     scratch.reset();
@@ -90,10 +92,11 @@ struct PictureState final : PartState {
   Decoder decoder;
   Scratch scratch;
   Picture picture;
-  std::uint32_t ops = 0;           // how many were already done to what was fetched
-  const std::byte* row = nullptr;  // finished elsewhere, as the batch has it; or null
-  Trail trail;                     // of what is to be augmented elsewhere
-  std::vector<Erasure> erasures;   // of a row that is carried as bytes
+  std::uint32_t ops = 0;                 // how many were already done to what was fetched
+  const std::byte* row = nullptr;        // finished elsewhere, as the batch has it; or null
+  const std::byte* row_there = nullptr;  // the same, where it stays on the device
+  Trail trail;                           // of what is to be augmented elsewhere
+  std::vector<Erasure> erasures;         // of a row that is carried as bytes
   PictureForms forms;
   const std::shared_ptr<jpeg::IndexStore> indexes;
 };

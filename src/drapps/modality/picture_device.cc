@@ -239,6 +239,7 @@ bool PictureDevice::add(Group& group, Sample& sample, const LateRequest& request
   Waiting& waiting = group.waiting.emplace_back(Waiting{&sample, &sink, {}, number});
   waiting.late.extent = request.extent;
   waiting.late.window = request.window;
+  if (request.trail != nullptr) waiting.late.row_there = request.row_there;
   waiting.late.group_ = &group;
   ++group.unreleased;
   sample.late = std::shared_ptr<void>(group.lease, &waiting.late);
@@ -304,7 +305,8 @@ void PictureDevice::deliver(Group& group, const Status& status) {
   for (Waiting& waiting : group.waiting) {
     if (good && (!waiting.number || group.decoder->right(*waiting.number))) {
       ++(waiting.number ? counts.decoded : counts.from_cache);
-      if (waiting.late.row != nullptr) ++counts.augmented;
+      if (waiting.late.augmented()) ++counts.augmented;
+      if (waiting.late.row_there != nullptr) ++counts.stayed;
     } else {
       ++counts.returned;
       waiting.sample->decoded.distrusted = good;
@@ -317,6 +319,7 @@ void PictureDevice::deliver(Group& group, const Status& status) {
     counts_.decoded += counts.decoded;
     counts_.from_cache += counts.from_cache;
     counts_.augmented += counts.augmented;
+    counts_.stayed += counts.stayed;
     counts_.returned += counts.returned;
   }
   for (const Waiting& waiting : group.waiting) waiting.sink->late_decoded(*waiting.sample);

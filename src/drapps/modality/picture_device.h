@@ -44,6 +44,7 @@ struct LateRequest {
   const ImageInfo* info = nullptr;         // of the file
   const jpeg::IndexUse* index = nullptr;   // of the file
   const ConstImageView* pixels = nullptr;  // of the window; null for a file
+  std::byte* row_there = nullptr;          // where on the device its row stays, where it is augmented; or null
 };
 
 class PictureDevice final : public LateStage {
@@ -59,8 +60,11 @@ class PictureDevice final : public LateStage {
     Rect window;                           // that the first op reads
     const std::uint8_t* pixels = nullptr;  // of the window, interleaved, rows `row_bytes` apart; or null
     std::int64_t row_bytes = 0;
-    std::size_t bytes = 0;           // that may be read from `pixels` on
-    const std::byte* row = nullptr;  // its finished row of the batch, where it was augmented; or null
+    std::size_t bytes = 0;                 // that may be read from `pixels` on
+    const std::byte* row = nullptr;        // its finished row of the batch, where it was augmented; or null
+    const std::byte* row_there = nullptr;  // the same, where it stays on the device
+
+    bool augmented() const noexcept { return row != nullptr || row_there != nullptr; }
 
    private:
     friend class PictureDevice;
@@ -87,6 +91,7 @@ class PictureDevice final : public LateStage {
   std::size_t most_kept() const noexcept { return sizes_.kept; }
 
   std::size_t most() const noexcept override { return kGroups * sizes_.together; }
+  std::shared_ptr<DeviceRoom> room() const noexcept override { return room_; }
   const std::string& why_not_augmented() const noexcept override { return why_not_augmented_; }
   void release(Sample& sample) noexcept override;
   LateCounts counts() const noexcept override;
@@ -144,7 +149,7 @@ class PictureDevice final : public LateStage {
   Status copy_table();
   Status copy_back(Group& group);
   Status augment(Group& group);
-  Status list_augmented(Group& group);
+  Status list_augmented(Group& group, std::size_t& rows_back);
   void deliver(Group& group, const Status& status);
   void lose(const Error& error);
   void recycle(Group& group) noexcept;

@@ -1,5 +1,6 @@
 // What a device is asked for of a group of pictures.
 #include "drapps/base/clock.h"
+#include "drapps/device/aligned.h"
 #include "drapps/device/kernel/augment.h"
 #include "drapps/modality/picture_group.h"
 
@@ -17,10 +18,11 @@ Status PictureDevice::launch(Group& group) {
   return stream_->pause();
 }
 
-/// Makes rows of the pictures that are augmented there, and copies them back.
+/// Makes rows of the pictures that are augmented there, and copies those back that do not stay.
 Status PictureDevice::augment(Group& group) {
   if (group.augmented.empty()) return ok_status();
-  const std::size_t bytes = list_augmented(group).ok() ? group.list.bytes() : 0;
+  std::size_t rows_back = 0;  // bytes
+  const std::size_t bytes = list_augmented(group, rows_back).ok() ? group.list.bytes() : 0;
   if (bytes == 0 || bytes > sizes_.lists ||
       group.list.device_bytes() > sizes_.lists + group.kept + group.listed_bytes) {
     group.spoilt = true;  // by pictures of which each line takes so many numbers that no photograph has them
@@ -43,28 +45,34 @@ Status PictureDevice::augment(Group& group) {
     DRAPPS_RETURN_IF_ERROR(stream_->copy_in(there, group.pixels.data() + listed.at, listed.bytes));
   }
   DRAPPS_RETURN_IF_ERROR(group.list.launch(*stream_, arguments));
-  return stream_->copy_out(group.rows.data(), group.rows_there.data(), group.augmented.size() * writer_->bytes());
+  return rows_back == 0 ? ok_status() : stream_->copy_out(group.rows.data(), group.rows_there.data(), rows_back);
 }
 
-/// What is to be done with each picture that is augmented, and where its row comes back.
-Status PictureDevice::list_augmented(Group& group) {
+/// What is to be done with each picture that is augmented, and where its row goes.
+Status PictureDevice::list_augmented(Group& group, std::size_t& rows_back) {
   group.list.clear();
   const Dtype dtype = writer_->format().dtype;
   auto listed = group.listed.begin();
   for (std::size_t row = 0; row < group.augmented.size(); ++row) {
     auto& [sample, sink, late, number] = group.waiting[group.augmented[row]];
     const Trail& trail = group.trails[row];
+    auto out = static_cast<std::int64_t>(rows_back);
+    if (late.row_there != nullptr) {
+      out = device::bytes_between(group.rows_there.data(), late.row_there);
+    } else {
+      late.row = group.rows.data() + rows_back;
+      rows_back += writer_->bytes();
+    }
     if (number) {
       const device::JpegDecoder::Pixels pixels = group.decoder->pixels(*number);
       const std::int64_t origin = late.window.top * pixels.row_bytes + late.window.left * std::int64_t{channels_};
       const std::int64_t first = pixels.first - group.decoder->pixels(0).first;
-      DRAPPS_RETURN_IF_ERROR(group.list.add(first - origin, trail, dtype));
+      DRAPPS_RETURN_IF_ERROR(group.list.add(first - origin, out, trail, dtype));
     } else {
-      const auto place = group.list.add_window(late.window, channels_, trail, dtype);
+      const auto place = group.list.add_window(late.window, channels_, out, trail, dtype);
       if (!place.ok()) return place.error();
       (listed++)->place = *place;
     }
-    late.row = group.rows.data() + row * writer_->bytes();
   }
   return ok_status();
 }
@@ -80,7 +88,7 @@ Status PictureDevice::copy_back(Group& group) {
                              end - begin);
   };
   for (auto& [sample, sink, late, number] : group.waiting) {
-    if (late.row != nullptr) continue;
+    if (late.augmented()) continue;
     const device::JpegDecoder::Pixels pixels = group.decoder->pixels(*number);
     const auto at = static_cast<std::size_t>(pixels.first - first);
     late.row_bytes = pixels.row_bytes;

@@ -70,7 +70,8 @@ bool PicturePlan::decode_late(Sample& sample, const PartDraws& draws, LateStage&
                       .window = first_region(info->extent, draws),
                       .bytes = bytes,
                       .info = &*info,
-                      .index = &index};
+                      .index = &index,
+                      .row_there = sample.row_there};
   if (augments && !note_late_ops(work, draws, pictures, request)) return false;
   return pictures.list(sample, request, sink);
 }
@@ -81,7 +82,7 @@ bool PicturePlan::augment_kept(Sample& sample, const PartDraws& draws, PictureDe
   const auto entry = sample.kept.views[of()].bytes();
   const auto extent = PictureForms::extent(entry);
   if (!extent.ok()) return false;
-  LateRequest request{.extent = *extent, .window = first_region(*extent, draws)};
+  LateRequest request{.extent = *extent, .window = first_region(*extent, draws), .row_there = sample.row_there};
   if (!check_region(request.window, *extent).ok()) return false;
   if (!note_late_ops(work, draws, pictures, request) || request.trail == nullptr) return false;
   const auto pixels = work.forms.read(entry, request.window, work.scratch.next_image_buffer());
@@ -127,8 +128,9 @@ Status PicturePlan::enter_late(Sample& sample) const {
   sample.decoded.work = static_cast<std::uint64_t>(late.extent.height) * static_cast<std::uint64_t>(late.extent.width);
   picture.extent = late.extent;
   picture.window = late.window;
-  if (late.row != nullptr) {
+  if (late.augmented()) {
     work.row = late.row;
+    work.row_there = late.row_there;
     work.ops = static_cast<std::uint32_t>(spec_.ops.size());
   } else {
     const std::int32_t channels = stages_.front().channels;

@@ -154,8 +154,8 @@ Status PicturePlan::write_image(PictureState& work, std::byte* row) const {
     work.erasures.clear();
     std::swap(work.erasures, work.picture.erasures);
   }
-  if (work.row == nullptr) return writer_.write(work.picture, row);
-  std::memcpy(row, work.row, writer_.bytes());
+  if (!work.finished()) return writer_.write(work.picture, row);
+  if (work.row != nullptr) std::memcpy(row, work.row, writer_.bytes());
   return ok_status();
 }
 
@@ -185,6 +185,12 @@ Result<CarriedPart> PicturePlan::carried() const {
 }
 
 void PicturePlan::add_carried_columns(BatchColumns& columns) {
+  if (source_.rows() == nullptr) {
+    columns.rows_there = {.column = image_column_, .addresses = columns.layout.columns().size()};
+    columns.add_number<std::int64_t>("addresses", Dtype::kInt64, [this](const Sample& sample) {
+      return reinterpret_cast<std::intptr_t>(state(sample).row_there);
+    });
+  }
   const std::size_t most = most_erasures();
   if (most == 0) return;
   columns.add("erasures", Dtype::kUint8, {static_cast<std::int64_t>(erasures_bytes(most))},

@@ -70,14 +70,14 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   picture.boxes.clear();
   picture.box_rows.clear();
   work.ops = 0;
-  work.row = nullptr;
+  work.row = work.row_there = nullptr;
   if (sample.read->at[of()].contents.decoded) return enter_decoded(sample);
   const cache::View& kept = sample.kept.views[of()];
   DRAPPS_RETURN_IF_ERROR(sample.late != nullptr                 ? enter_late(sample)
                          : kept && cache::is_array(kept.form()) ? enter_kept(sample, draws)
                                                                 : decode_image(sample, draws));
-  if (work.row != nullptr && form_ == RowForm::kBytes) DRAPPS_RETURN_IF_ERROR(note_erasures(draws, work));
-  if (work.ops > 0 && work.row == nullptr) return ok_status();
+  if (work.finished() && form_ == RowForm::kBytes) DRAPPS_RETURN_IF_ERROR(note_erasures(draws, work));
+  if (work.ops > 0 && !work.finished()) return ok_status();
   sample.source->remember_work(sample.asked.record, pixels_of(picture.extent));
   const BoxRange boxes = stages_.front().has_boxes ? source_.boxes(sample.asked.record) : BoxRange{};
   for (std::size_t i = 0; i < boxes.boxes.size(); ++i) {

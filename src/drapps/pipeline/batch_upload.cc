@@ -23,7 +23,6 @@ BatchUpload::BatchUpload(std::shared_ptr<DeviceRoom> room, CarryingPlan carrying
     : room_(std::move(room)), carrying_(std::move(carrying)) {
   const PictureWriter& writer = *carrying_.part.finished.writer;
   const std::int64_t pixels = std::int64_t{writer.extent().height} * writer.extent().width;
-  picture_bytes_ = pixels * writer.channels();
   arguments_ = device::arguments_of(writer);
   arguments_.channel_stride = pixels;
   arguments_.row_stride = writer.extent().width;

@@ -28,8 +28,6 @@ class BatchUpload {
   const std::shared_ptr<const Plan>& plan() const noexcept { return carrying_.plan; }
   const CarriedPart& part() const noexcept { return carrying_.part; }
 
-  /// Bytes of a picture there, before it is finished.
-  std::int64_t picture_bytes() const noexcept { return picture_bytes_; }
   /// The launch that finishes pictures, but for these, the lists and out.
   const device::AugmentArguments& arguments() const noexcept { return arguments_; }
 
@@ -39,7 +37,6 @@ class BatchUpload {
 
   const std::shared_ptr<DeviceRoom> room_;
   const CarryingPlan carrying_;
-  std::int64_t picture_bytes_ = 0;
   device::Memory table_;
   device::AugmentArguments arguments_;
 };

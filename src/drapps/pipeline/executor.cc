@@ -19,7 +19,9 @@ Executor::Executor(const RunnerParts& parts)
       decoder_(parts.late),
       pool_(engine_.memory(MemoryUse::kWorkspaces)),
       ahead_(sampler_),
-      queues_(plan_->lanes, metrics_) {
+      queues_(plan_->lanes, metrics_),
+      rows_stay_(decoder_ != nullptr && decoder_->room() != nullptr && plan_->rows_there &&
+                 arena_->pinned_for() == decoder_->room()->device.get()) {
   schedule(parts.settings);
 }
 

@@ -112,8 +112,9 @@ class Executor final : public WindowRunner, private ReadSink, private LateSink {
   bool resume_starved();
   void free_memory() noexcept override;
 
-  // Samples that a device decodes (executor_late.cc). The first two require mutex_.
+  // Samples that a device decodes (executor_late.cc). The first three require mutex_.
   bool offers(const SampleTask& task) const;
+  void want_late(SampleTask& task);
   void withdraw(SampleTask& task);
   bool hand_over(SampleTask& task, bool good);
   bool list_late(SampleTask& task) noexcept;
@@ -133,6 +134,7 @@ class Executor final : public WindowRunner, private ReadSink, private LateSink {
   LaneQueues queues_;
   Starvation starvation_;
   std::size_t decoding_ = 0;  // tasks that a device has, or is about to be offered
+  bool rows_stay_;            // rows that it finishes may stay there
   std::condition_variable none_late_;
 
   std::unique_ptr<Reader> reader_;  // last: its threads call read_done()

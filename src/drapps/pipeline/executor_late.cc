@@ -1,6 +1,7 @@
 // Samples that a device decodes, between the worker that read them and the lanes that finish them.
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
+#include "drapps/deliver/device_room.h"
 #include "drapps/pipeline/device_share.h"
 #include "drapps/pipeline/executor.h"
 
@@ -15,6 +16,21 @@ constexpr std::size_t kDecodeThere = lane_place(LaneRole::kDecode, LaneDevice::k
 bool Executor::offers(const SampleTask& task) const {
   return !task.late.tried && !task.fetch.failed && decoding_ < decoder_->most() &&
          decodes_on_device(task.sample.asked.row.position, settings_);
+}
+
+/// The device is asked for the task, and where its row may stay there.
+void Executor::want_late(SampleTask& task) {
+  const SampleTask::RowPlace& place = task.place;
+  task.late = {.wanted = true, .augment = augments_on_device(task.sample.asked.row.position, settings_), .tried = true};
+  task.sample.row_there = nullptr;
+  ++decoding_;
+  if (!task.late.augment || !rows_stay_) return;
+  const Column& column = plan_->layout.columns()[plan_->rows_there->column];
+  const auto rows = catching([&] {
+    return rows_there(*window_.place(place.step), decoder_->room(), column.row_bytes * plan_->layout.capacity());
+  });
+  rows_stay_ = rows.ok();  // else there is no memory for them
+  if (rows.ok()) task.sample.row_there = *rows + column.row_bytes * place.row;
 }
 
 /// The task is not offered now after all.

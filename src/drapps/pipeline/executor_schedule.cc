@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
-#include "drapps/pipeline/device_share.h"
 #include "drapps/pipeline/executor.h"
 
 namespace drapps {
@@ -89,11 +88,7 @@ SampleTask* Executor::pick() {
   if (lanes.size() > 1) queues_.begin_inside(task);
   task.place.slot = window_.place(task.place.step)->data();
   pool_.lend_workspace(task);
-  if (decoder_ != nullptr && offers(task)) {
-    task.late = {
-        .wanted = true, .augment = augments_on_device(task.sample.asked.row.position, settings_), .tried = true};
-    ++decoding_;
-  }
+  if (decoder_ != nullptr && offers(task)) want_late(task);
   queues_.begin(task, first);
   return &task;
 }

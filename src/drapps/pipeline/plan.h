@@ -48,7 +48,8 @@ struct Plan : BatchColumns {
   std::string to_json() const;
 };
 
-/// A plan whose columns stand at the places of another one's, with one more behind them where rows are erased in part.
+/// A plan whose columns stand at the places of another one's. Behind them stand the addresses of rows that stay on a
+/// device (BatchColumns::rows_there), where any may, and what is erased of each row, where anything is.
 struct CarryingPlan {
   std::shared_ptr<const Plan> plan;
   CarriedPart part;

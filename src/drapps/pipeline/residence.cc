@@ -44,7 +44,7 @@ std::size_t list_bytes(const Plan& plan, const Source& source) {
     trail.clear();
     const PartDraws draws({.position = i}, 0);
     if (!plan.parts.front()->note_trail(draws, scratch, trail).ok()) break;
-    if (!list.add(0, trail, Dtype::kFloat32).ok()) break;
+    if (!list.add(0, 0, trail, Dtype::kFloat32).ok()) break;
   }
   return 2 * (device::aligned(rows * sizeof(std::uint64_t)) + list.device_bytes());
 }

@@ -131,8 +131,9 @@ Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t
   for (std::uint32_t i = 0; i < rows; ++i) {
     trail_.clear();
     DRAPPS_RETURN_IF_ERROR(preparer_.note_trail(first_position + i, scratch_, trail_));
-    DRAPPS_RETURN_IF_ERROR(list_.add(static_cast<std::int64_t>(rows_[i]) * pictures->picture_bytes, trail_,
-                                     pictures->part.writer->format().dtype));
+    const PictureWriter& writer = *pictures->part.writer;
+    DRAPPS_RETURN_IF_ERROR(list_.add(static_cast<std::int64_t>(rows_[i]) * pictures->picture_bytes,
+                                     static_cast<std::int64_t>(i * writer.bytes()), trail_, writer.format().dtype));
   }
   return ok_status();
 }

@@ -8,6 +8,7 @@
 #include "drapps/deliver/dlpack.h"
 #include "drapps/device/open.h"
 #include "drapps/modality/picture.h"
+#include "drapps/pipeline/test_pass.h"
 #include "drapps/source/array.h"
 
 namespace drapps {
@@ -15,6 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using device::allow_host_device;
+using test_pass::all_of;
+using test_pass::batches_of;
+using test_pass::next_of;
 
 constexpr std::uint64_t kMembers = 203;
 constexpr Extent kShape{11, 14};
@@ -104,36 +108,6 @@ class ResidentRunnerTest : public testing::Test {
     auto runner = try_start(source, plan, std::move(residence), from);
     EXPECT_TRUE(runner.ok()) << runner.error().message;
     return *std::move(runner);
-  }
-
-  /// The batch once the device has made it, or why it has not.
-  static std::string all_of(const Batch& batch) {
-    if (const Status status = batch.slot.wait_made(); !status.ok()) return status.error().to_string();
-    std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
-    for (const Column& column : batch.plan->layout.columns()) {
-      all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
-    }
-    return all;
-  }
-
-  /// What a runner that waits for nothing gives next.
-  static Runner::Next next_of(Runner& runner) {
-    auto next = runner.next(60s);
-    if (next) return *std::move(next);
-    return invalid("no batch within a minute");
-  }
-
-  static std::vector<std::string> batches_of(Runner& runner) {
-    std::vector<std::string> batches;
-    while (true) {
-      const auto next = next_of(runner);
-      if (std::holds_alternative<Runner::Finished>(next)) return batches;
-      if (const auto* error = std::get_if<Error>(&next)) {
-        batches.push_back(error->to_string());
-      } else {
-        batches.push_back(all_of(std::get<Batch>(next)));
-      }
-    }
   }
 
   void compare(bool pictured, bool subset, PictureFields fields) {

@@ -76,6 +76,7 @@ struct SampleTask {
   void begin(const Asked& asked, const RowPlace& at, bool measured) noexcept {
     sample.asked = asked;
     sample.decoded = {};
+    sample.row_there = nullptr;
     place = at;
     fetch = {};
     late = {};

@@ -28,6 +28,40 @@ inline std::unique_ptr<Runner> start(Engine& engine, const std::shared_ptr<const
                        .arena = nullptr});
 }
 
+/// What a runner gives next, for which it has a minute.
+inline Runner::Next next_of(Runner& runner) {
+  auto next = runner.next(std::chrono::seconds(60));
+  if (next) return *std::move(next);
+  return Error{.code = ErrorCode::kInternal, .message = "no batch within a minute"};
+}
+
+/// All columns of a batch once a device has made it, or why it has not.
+inline std::string all_of(const Batch& batch) {
+  if (const Status status = batch.slot.wait_made(); !status.ok()) return status.error().to_string();
+  std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
+  for (const Column& column : batch.plan->layout.columns()) {
+    all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
+  }
+  return all;
+}
+
+/// Where a runner stands.
+inline std::string place_of(const Runner& runner) {
+  return " then " + std::to_string(runner.position()) + ", " + std::to_string(runner.left());
+}
+
+/// All that a runner gives, and where it stood behind each if `places`.
+inline std::vector<std::string> batches_of(Runner& runner, bool places = false) {
+  std::vector<std::string> batches;
+  while (true) {
+    const auto next = next_of(runner);
+    if (std::holds_alternative<Runner::Finished>(next)) return batches;
+    const auto* error = std::get_if<Error>(&next);
+    batches.push_back(error != nullptr ? error->to_string() : all_of(std::get<Batch>(next)));
+    if (places) batches.back() += place_of(runner);
+  }
+}
+
 /// One column of each batch, or the message of its error.
 inline std::vector<std::string> drain(Runner& runner, std::string_view name) {
   std::vector<std::string> texts;

@@ -1,15 +1,13 @@
 #include "drapps/pipeline/upload_runner.h"
 
+#include <cstring>
 #include <utility>
 
 #include "drapps/base/caught.h"
-#include "drapps/device/aligned.h"
 #include "drapps/device/mix_launch.h"
 #include "drapps/pipeline/device_slot.h"
 
 namespace drapps {
-
-using device::aligned;
 
 UploadRunner::UploadRunner(const RunnerParts& parts, std::shared_ptr<SlotArena> arena)
     : plan_(parts.plan),
@@ -154,39 +152,56 @@ Status UploadRunner::begin(const Batch& batch, Slot& slot) {
   return copied.ok() ? std::move(paused) : std::move(copied);
 }
 
-/// Which pictures there are, and what is erased of them.
-Status UploadRunner::note_pictures(const Batch& batch) {
+/// Which pictures there are, and what is erased of them; those that lie on the host are copied, neighbours by one copy.
+Status UploadRunner::list_pictures(const Batch& batch, UploadMemory& work) {
   list_.clear();
-  const BatchLayout& carried = upload_->plan()->layout;
-  const Dtype dtype = upload_->part().finished.writer->format().dtype;
+  const Plan& carried = *upload_->plan();
+  const Column& column = carried.layout.columns()[upload_->part().finished.column];
+  const PictureWriter& writer = *upload_->part().finished.writer;
+  DRAPPS_RETURN_IF_ERROR(work.pictures.grow(column.row_bytes * batch.rows));
+  std::byte* const first = work.pictures.data();
+  const auto copy = [&](std::uint32_t begin, std::uint32_t end) {
+    const std::size_t at = column.row_bytes * begin;
+    return begin == end
+               ? ok_status()
+               : stream_->copy_in(first + at, batch.slot.data() + column.offset + at, column.row_bytes * (end - begin));
+  };
+  std::uint32_t begin = 0;  // of rows on the host that are not copied yet
   for (std::uint32_t row = 0; row < batch.rows; ++row) {
     trail_.clear();
     if (upload_->part().erasures > 0) {
-      read_erasures(carried.row(batch.slot.data(), carried.columns().size() - 1, row), trail_.erasures);
+      read_erasures(carried.layout.row(batch.slot.data(), carried.layout.columns().size() - 1, row), trail_.erasures);
     }
-    DRAPPS_RETURN_IF_ERROR(list_.add(row * upload_->picture_bytes(), trail_, dtype));
+    std::int64_t address = 0;
+    if (carried.rows_there) {
+      std::memcpy(&address, carried.layout.row(batch.slot.data(), carried.rows_there->addresses, row), sizeof address);
+    }
+    if (address != 0) DRAPPS_RETURN_IF_ERROR(copy(std::exchange(begin, row + 1), row));
+    const auto picture = address == 0 ? static_cast<std::int64_t>(column.row_bytes * row)
+                                      : address - reinterpret_cast<std::intptr_t>(first);
+    DRAPPS_RETURN_IF_ERROR(
+        list_.add(picture, static_cast<std::int64_t>(writer.bytes() * row), trail_, writer.format().dtype));
   }
-  return ok_status();
+  return copy(begin, batch.rows);
 }
 
 Status UploadRunner::copy(const Batch& batch, std::byte* slot, UploadMemory& work) {
   if (batch.rows == 0) return ok_status();
-  DRAPPS_RETURN_IF_ERROR(note_pictures(batch));
-  const std::size_t pictures = aligned(list_.device_bytes());
+  DRAPPS_RETURN_IF_ERROR(list_pictures(batch, work));
   DRAPPS_RETURN_IF_ERROR(work.pinned.grow(list_.bytes()));
-  DRAPPS_RETURN_IF_ERROR(work.there.grow(pictures + batch.rows * static_cast<std::size_t>(upload_->picture_bytes())));
+  DRAPPS_RETURN_IF_ERROR(work.lists.grow(list_.device_bytes()));
   device::AugmentArguments arguments = upload_->arguments();
-  list_.put(work.pinned.data(), work.there.data(), arguments);
-  DRAPPS_RETURN_IF_ERROR(stream_->copy_in(work.there.data(), work.pinned.data(), list_.bytes()));
+  list_.put(work.pinned.data(), work.lists.data(), arguments);
+  DRAPPS_RETURN_IF_ERROR(stream_->copy_in(work.lists.data(), work.pinned.data(), list_.bytes()));
   const std::vector<Column>& carried = upload_->plan()->layout.columns();
   const std::vector<Column>& finished = plan_->layout.columns();
   const std::size_t image = upload_->part().finished.column;
   for (std::size_t i = 0; i < finished.size(); ++i) {
-    std::byte* const there = i == image ? work.there.data() + pictures : slot + finished[i].offset;
-    DRAPPS_RETURN_IF_ERROR(
-        stream_->copy_in(there, batch.slot.data() + carried[i].offset, carried[i].row_bytes * batch.rows));
+    if (i == image) continue;
+    DRAPPS_RETURN_IF_ERROR(stream_->copy_in(slot + finished[i].offset, batch.slot.data() + carried[i].offset,
+                                            carried[i].row_bytes * batch.rows));
   }
-  arguments.pictures = reinterpret_cast<const std::uint8_t*>(work.there.data() + pictures);
+  arguments.pictures = reinterpret_cast<const std::uint8_t*>(work.pictures.data());
   arguments.out = reinterpret_cast<std::uint8_t*>(slot + finished[image].offset);
   DRAPPS_RETURN_IF_ERROR(list_.launch(*stream_, arguments));
   return mix(batch, slot);

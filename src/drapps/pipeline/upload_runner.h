@@ -3,7 +3,8 @@
 //
 // 1. The other runner makes batches of BatchUpload::plan() in pinned memory, of which this one takes those that have
 //    landed: the one that was asked for, and kAhead behind it. The consumer's thread asks for copies and launches, in a
-//    stream of their own, and waits for none of them.
+//    stream of their own, and waits for none of them. Rows that a device has finished stay there (Slot::rows_there),
+//    and are not copied.
 // 2. A batch is given out before the device has made it, as resident_runner.h has it. Its memory on the host is filled
 //    again when the copies have ended.
 // 3. Where the device has no memory for a batch whose turn it is, that is an error, and the next call tries again.
@@ -57,9 +58,12 @@ class UploadRunner final : public Runner {
   /// What is copied for one batch beside its columns, and what holds those meanwhile.
   struct UploadMemory {
     explicit UploadMemory(const std::shared_ptr<DeviceRoom>& room) noexcept
-        : pinned(room, device::Where::kPinned), there(room, device::Where::kDevice) {}
+        : pinned(room, device::Where::kPinned),
+          lists(room, device::Where::kDevice),
+          pictures(room, device::Where::kDevice) {}
 
-    RoomMemory pinned, there;
+    RoomMemory pinned, lists;
+    RoomMemory pictures;                    // of those that the host has made
     std::unique_ptr<device::Event> copied;  // behind all that uses them
     HeldSlot carried;
   };
@@ -79,7 +83,7 @@ class UploadRunner final : public Runner {
   void begin_ahead();
   Status begin(const Batch& batch, Slot& slot);
   Status copy(const Batch& batch, std::byte* slot, UploadMemory& work);
-  Status note_pictures(const Batch& batch);
+  Status list_pictures(const Batch& batch, UploadMemory& work);
   Status mix(const Batch& batch, std::byte* slot);
   void forget_carried() noexcept;
   void count() noexcept { under_way_ = static_cast<std::uint32_t>(uploaded_.size()) + (landed_ ? 1 : 0); }

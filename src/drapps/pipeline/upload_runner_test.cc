@@ -11,12 +11,17 @@
 
 #include "drapps/device/open.h"
 #include "drapps/modality/test_pictures.h"
+#include "drapps/pipeline/test_pass.h"
 #include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {
 
 using namespace std::chrono_literals;
+using test_pass::all_of;
+using test_pass::batches_of;
+using test_pass::next_of;
+using test_pass::place_of;
 
 constexpr std::uint32_t kCarried = 53;
 
@@ -85,39 +90,13 @@ class UploadRunnerTest : public testing::Test {
     return *std::move(upload);
   }
 
-  static std::string all_of(const Batch& batch) {
-    if (const Status status = batch.slot.wait_made(); !status.ok()) return status.error().to_string();
-    std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
-    for (const Column& column : batch.plan->layout.columns()) {
-      all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
-    }
-    return all;
-  }
-
-  static Runner::Next next_of(Runner& runner) {
-    auto next = runner.next(60s);
-    if (next) return *std::move(next);
-    return invalid("no batch within a minute");
-  }
-
-  static std::vector<std::string> batches_of(Runner& runner) {
-    std::vector<std::string> batches;
-    while (true) {
-      const auto next = next_of(runner);
-      if (std::holds_alternative<Runner::Finished>(next)) return batches;
-      const auto* error = std::get_if<Error>(&next);
-      batches.push_back(error != nullptr ? error->to_string() : all_of(std::get<Batch>(next)));
-      batches.back() += " then " + std::to_string(runner.position()) + ", " + std::to_string(runner.left());
-    }
-  }
-
   void compare(const PictureFields& fields, OnError on_error = OnError::kRaise) {
     const auto source = carried_source(on_error != OnError::kRaise);
     const auto plan = plan_of(*source, fields, on_error);
     const auto upload = upload_of(*plan, *source);
     for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{24}}) {
-      const auto expected = batches_of(*start(source, plan, nullptr, from));
-      const auto batches = batches_of(*start(source, plan, upload, from));
+      const auto expected = batches_of(*start(source, plan, nullptr, from), true);
+      const auto batches = batches_of(*start(source, plan, upload, from), true);
       ASSERT_EQ(batches.size(), expected.size());
       for (std::size_t i = 0; i < batches.size(); ++i) EXPECT_TRUE(batches[i] == expected[i]) << "batch " << i;
     }
@@ -146,14 +125,14 @@ TEST_F(UploadRunnerTest, BadRowsLeaveWithTheirErasures) {
 TEST_F(UploadRunnerTest, BatchesMayBeHeldAndDroppedOnOtherThreads) {
   const auto source = carried_source();
   const auto plan = plan_of(*source, {.ops = erasing_ops()});
-  const auto expected = batches_of(*start(source, plan, nullptr));
+  const auto expected = batches_of(*start(source, plan, nullptr), true);
   std::vector<std::string> batches;
   auto runner = start(source, plan, upload_of(*plan, *source));
   std::vector<std::thread> users;
   while (true) {
     auto next = next_of(*runner);
     if (std::holds_alternative<Runner::Finished>(next)) break;
-    const std::string behind = " then " + std::to_string(runner->position()) + ", " + std::to_string(runner->left());
+    const std::string behind = place_of(*runner);
     batches.push_back(all_of(std::get<Batch>(next)) + behind);
     users.emplace_back([batch = std::get<Batch>(std::move(next)), same = batches.back(), behind] {
       std::this_thread::sleep_for(2ms);
@@ -168,7 +147,7 @@ TEST_F(UploadRunnerTest, BatchesMayBeHeldAndDroppedOnOtherThreads) {
 TEST_F(UploadRunnerTest, ABatchForWhichThereIsNoMemoryStaysForTheNextCall) {
   const auto source = carried_source();
   const auto plan = plan_of(*source, {.ops = erasing_ops()});
-  const auto expected = batches_of(*start(source, plan, nullptr));
+  const auto expected = batches_of(*start(source, plan, nullptr), true);
   allow({.memory_bytes = std::size_t{90} << 10});
   auto runner = start(source, plan, upload_of(*plan, *source));
   std::vector<std::string> batches;
@@ -185,8 +164,7 @@ TEST_F(UploadRunnerTest, ABatchForWhichThereIsNoMemoryStaysForTheNextCall) {
       continue;
     }
     held.push_back(std::get<Batch>(std::move(next)));
-    batches.push_back(all_of(held.back()) + " then " + std::to_string(runner->position()) + ", " +
-                      std::to_string(runner->left()));
+    batches.push_back(all_of(held.back()) + place_of(*runner));
   }
   EXPECT_GT(refused, 0);
   EXPECT_EQ(batches, expected);

@@ -42,7 +42,7 @@ struct Augment {
   static void finish(const Arguments& a, const Pixel& pixel, const Tile& tile, std::int32_t y, std::int32_t x) {
     const std::int64_t at = static_cast<std::int64_t>(y) * a.width + x;
     const std::int64_t plane = static_cast<std::int64_t>(a.height) * a.width;
-    std::uint8_t* const row = a.out + tile.picture * a.row_bytes;
+    std::uint8_t* const row = a.out + a.work[tile.picture].offset;
     const PictureErasure* const erasure = erasure_at(a, tile.picture, y, x);
     for (std::int32_t c = 0; c < a.channels; ++c) {
       const std::int64_t element = a.interleaved != 0 ? at * a.channels + c : c * plane + at;

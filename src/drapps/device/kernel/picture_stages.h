@@ -67,7 +67,7 @@ struct PictureWork {
   std::int32_t channels = 0;           // of such a picture, or 0: as many as the launch's pictures
   std::int32_t made_channels = 0;      // of a picture that is made to be kept, or 0: as many as the launch's pictures
   std::int32_t made_rows = 0, made_columns = 0;
-  std::int64_t offset = 0;  // bytes from AugmentArguments::kept to it
+  std::int64_t offset = 0;  // bytes from AugmentArguments::kept to it; or of a finished row, from AugmentArguments::out
 };
 
 /// What a float becomes that stands in a row.
@@ -86,8 +86,7 @@ struct AugmentArguments {
   const std::uint8_t* means = nullptr;  // [pictures][contrasts]: what each blends with
   std::uint8_t* kept = nullptr;         // pictures between two resizes
   const void* table = nullptr;          // [channels][256] elements: what each byte becomes
-  std::uint8_t* out = nullptr;          // of the first picture
-  std::int64_t row_bytes = 0;           // from one picture to the next
+  std::uint8_t* out = nullptr;          // rows
   std::int32_t element_bytes = 1;       // 1, 2, 4 or 8
   Number number = Number::kWhole;       // that an element is
   std::int32_t interleaved = 0;         // height, width, channels; else channels, height, width
