@@ -66,6 +66,9 @@ class Gatherer final : public WindowRunner {
   void gather(const GatherRun& run, GatherScratch& scratch);
   void gather_column(const ColumnGatherer& column, const GatherRun& run, const RowRun& rows, GatherScratch& scratch);
   void prepare_rows(const GatherRun& run, const RowRun& rows, GatherScratch& scratch);
+  template <class Make>
+  Status with_memory(GatherScratch& scratch, const Make& make);
+  bool stopping();
   void log(const GatherRun& run, const LaneTime& spent) noexcept;
   void fail(const GatherRun& run, GatherScratch& scratch, std::size_t row, Error error);
 

@@ -1,4 +1,8 @@
 // The filling half of the gatherer: from rows of arrays to rows of a slot.
+#include <chrono>
+#include <thread>
+
+#include "drapps/base/clock.h"
 #include "drapps/pipeline/gatherer.h"
 #include "drapps/source/array.h"
 #include "drapps/storage/read_file.h"
@@ -25,11 +29,7 @@ void Gatherer::gather_column(const ColumnGatherer& column, const GatherRun& run,
                              GatherScratch& scratch) {
   std::byte* const first = plan_->layout.row(run.slot, column.column, run.first);
   for (std::size_t next = 0; next < run.rows; ++next) {
-    Status status = column.gather(rows, next, first);
-    if (exhausted(status)) {
-      engine_.workers().release_idle(*this);
-      status = column.gather(rows, next, first);
-    }
+    Status status = with_memory(scratch, [&] { return column.gather(rows, next, first); });
     if (!status.ok()) fail(run, scratch, next, std::move(status).error());
   }
 }
@@ -50,14 +50,30 @@ void Gatherer::prepare_rows(const GatherRun& run, const RowRun& rows, GatherScra
     task.begin(
         {.row = {.position = rows.first_position + i, .index = record, .padded = i >= rows.real}, .record = record},
         {.step = run.step, .row = run.first + static_cast<std::uint32_t>(i), .slot = run.slot}, false);
-    Status status = prepare();
-    if (exhausted(status)) {
-      scratch.workspace.reset();
-      engine_.workers().release_idle(*this);
-      status = prepare();
-    }
+    Status status = with_memory(scratch, prepare);
     if (!status.ok()) fail(run, scratch, i, std::move(status).error());
   }
+}
+
+/// Calls `make` again as long as it finds no memory, and that of others within the same budget may come back.
+template <class Make>
+Status Gatherer::with_memory(GatherScratch& scratch, const Make& make) {
+  Status status = make();
+  const std::uint64_t until = exhausted(status) ? monotonic_ns() + BatchWindow::kMemoryPatienceNs : 0;
+  for (bool waits = exhausted(status); waits;) {
+    scratch.workspace.reset();
+    // Asked before, because what has memory now may have ended and released it by the time that this is known to fail.
+    waits = engine_.workers().release_idle(*this) || engine_.ending();
+    status = make();
+    waits = waits && exhausted(status) && monotonic_ns() < until && !stopping();
+    if (waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return status;
+}
+
+bool Gatherer::stopping() {
+  const std::scoped_lock lock(mutex_);
+  return stopping_;
 }
 
 void Gatherer::fail(const GatherRun& run, GatherScratch& scratch, std::size_t row, Error error) {
