@@ -61,20 +61,21 @@ class Resources:
             raise PipelineError(str(error)) from None
 
     @classmethod
-    def without_cache(
+    def of_text(
         cls,
         policy: Policy,
         cpu_budget: float | None,
         ram_budget: Bytes | None,
         settings: Mapping[str, Any] | None,
+        cache: Literal["auto", "off"] | Bytes,
     ) -> Resources:
-        """The resources of a loader that keeps nothing from epoch to epoch."""
+        """The resources of a loader of text or tokens, of which what is kept are bytes of files."""
         return cls(
             policy=policy,
             cpu_budget=cpu_budget,
             ram_budget=ram_budget,
             settings=settings,
-            cache="off",
+            cache=cache,
         )
 
     def to_json(self) -> str:

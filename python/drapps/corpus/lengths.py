@@ -54,7 +54,7 @@ def _splits_of(source: TextMixture, spec: PackedSpec) -> list[int]:
     from drapps.corpus.loader import PackedLoader
     from drapps.resources import Resources
 
-    resources = Resources.without_cache("initial", None, None, None)
+    resources = Resources(policy="initial", cache="off")
     endless = PackedLoader(source.of_rows(None, ""), spec, resources, None)
     stages = endless.explain().plan.stages or ()
     return [stage["splits"] for stage in stages if stage["op"] == "read"]

@@ -75,6 +75,7 @@ class PaddedPipeline(TextRows):
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
+        cache: Literal["auto", "off"] | Bytes = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
     ) -> PackedLoader:
         """The loader.
@@ -99,6 +100,7 @@ class PaddedPipeline(TextRows):
             cpu_budget: the most cores to use.
             ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
             settings: what `Loader.export_settings` gave: start from these.
+            cache: what to keep of the files' bytes from epoch to epoch, as in `Pipeline.batch`.
             bad_samples_file: gets a line of JSON per bad document, behind what it has.
 
         Raises:
@@ -108,7 +110,7 @@ class PaddedPipeline(TextRows):
             raise PipelineError("say how many rows a batch has, or token_budget=, how many tokens")
         if (batches if size is not None else rows) is not None:
             raise PipelineError("a pass has rows= where batches have a size, else batches=")
-        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
+        resources = Resources.of_text(policy, cpu_budget, ram_budget, settings, cache)
         if self._spec.packing.pad == NO_ID and self._spec.packing.eos == NO_ID:
             raise PipelineError("there is no eos, so say what padding is: pad(token)")
         learns = arguments.flag("learn", learn)

@@ -288,6 +288,7 @@ class PackedPipeline(TextRows):
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
+        cache: Literal["auto", "off"] | Bytes = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
     ) -> PackedLoader:
         """The loader.
@@ -308,6 +309,7 @@ class PackedPipeline(TextRows):
             cpu_budget: the most cores to use.
             ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
             settings: what `Loader.export_settings` gave: start from these.
+            cache: what to keep of the files' bytes from epoch to epoch, as in `Pipeline.batch`.
             bad_samples_file: gets a line of JSON per bad document, behind what it has.
 
         Raises:
@@ -317,7 +319,7 @@ class PackedPipeline(TextRows):
             if rows is not None:
                 raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
             rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
-        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
+        resources = Resources.of_text(policy, cpu_budget, ram_budget, settings, cache)
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         learns = arguments.flag("learn", learn)
         return whole._loader(rows, resources, bad_samples_file, learns)

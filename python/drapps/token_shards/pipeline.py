@@ -206,6 +206,7 @@ class TokenRowsPipeline(Sampled):
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
+        cache: Literal["auto", "off"] | Bytes = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
         """The loader.
@@ -218,6 +219,7 @@ class TokenRowsPipeline(Sampled):
             cpu_budget: the most cores to use.
             ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
             settings: what `Loader.export_settings` gave: start from these.
+            cache: what to keep of the files' bytes from epoch to epoch, as in `Pipeline.batch`.
             bad_samples_file: gets a line of JSON per bad row, behind what it has.
 
         Raises:
@@ -234,5 +236,5 @@ class TokenRowsPipeline(Sampled):
         self.source.located()  # so that a file that is not there is an error as such
         if arguments.flag("learn", learn):
             policy = learning_from(policy, self.source, whole._spec, size)
-        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
+        resources = Resources.of_text(policy, cpu_budget, ram_budget, settings, cache)
         return Loader(self.source, whole._spec, resources, file_at(bad_samples_file))

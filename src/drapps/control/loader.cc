@@ -143,7 +143,7 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
                                             Engine& engine, std::shared_ptr<LateStage> late,
                                             std::shared_ptr<BatchUpload> upload) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
-  if (own.cache.records() != nullptr) own.cache.records()->begin_pass();
+  own.cache.begin_pass();
   auto residence = [&] {
     const auto guard = lock();
     return own.residence.enter(*plan_, *source_);
@@ -158,6 +158,7 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
                     .arena = (upload == nullptr ? own.arena : own.pinned_arena)->take(),
                     .learned = own.cache.learned(),
                     .keeper = own.cache.records(),
+                    .kept = own.cache.ranges(),
                     .weights = resources_.weights,
                     .residence = *std::move(residence),
                     .upload = std::move(upload),

@@ -82,8 +82,13 @@ LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr
                          const CacheOptions& options)
     : store_(engine.cache()) {
   if (!options.on || source->rows() != nullptr) return;
-  const cache::RecordCacheOptions kept{
-      .budget = options.budget.value_or(default_budget(engine, plan)), .form = options.form, .always = options.chosen};
+  const std::size_t budget = options.budget.value_or(default_budget(engine, plan));
+  if (plan.streams != nullptr) {
+    const cache::RangeCacheOptions kept{.budget = budget, .always = options.chosen};
+    ranges_ = std::make_shared<cache::RangeCache>(store_, source->shared_storage(), kept);
+    return;
+  }
+  const cache::RecordCacheOptions kept{.budget = budget, .form = options.form, .always = options.chosen};
   records_ = std::make_shared<cache::RecordCache>(
       store_, source, kept,
       options.form ? made_with(plan, *source, *options.form) : std::vector<std::optional<std::string>>());
@@ -96,24 +101,33 @@ LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr
   }
 }
 
+void LoaderCache::begin_pass() noexcept {
+  if (records_ != nullptr) records_->begin_pass();
+  if (ranges_ != nullptr) ranges_->begin_pass();
+}
+
 json LoaderCache::to_json() const {
   json root = json::object();
   if (learned_ != nullptr) learner_->report(*learned_, root);
-  if (records_ == nullptr) return root;
+  if (records_ == nullptr && ranges_ == nullptr) return root;
   const cache::StoreStatistics kept = store_.statistics();
-  const auto shares = records_->shares();
+  const auto shares = records_ == nullptr ? std::array<double, cache::kForms>{} : records_->shares();
   for (std::size_t i = 0; i < kept.forms.size(); ++i) {
     const cache::FormStatistics& form = kept.forms[i];
     if (form.entries == 0) continue;
     const auto id = static_cast<cache::FormId>(i);
-    root[std::string(name_of(id))] = {{"samples", form.entries},
-                                      {"share", shares[i]},
-                                      {"bytes", form.bytes},
-                                      {"saved_us", form.saved_ns / 1000},
-                                      {"encode_us", records_->encode_ns(id) / 1000}};
+    json& entry = root[std::string(name_of(id))];
+    entry = {{"samples", form.entries}, {"bytes", form.bytes}, {"saved_us", form.saved_ns / 1000}};
+    if (records_ == nullptr) continue;
+    entry["share"] = shares[i];
+    entry["encode_us"] = records_->encode_ns(id) / 1000;
   }
-  root["cache"] = {{"budget", store_.budget()}, {"bytes", store_.bytes()}, {"hits", records_->hits()},
-                   {"refused", kept.refused},   {"dropped", kept.dropped}, {"stale", kept.stale}};
+  root["cache"] = {{"budget", store_.budget()},
+                   {"bytes", store_.bytes()},
+                   {"hits", ranges_ != nullptr ? ranges_->hits() : records_->hits()},
+                   {"refused", kept.refused},
+                   {"dropped", kept.dropped},
+                   {"stale", kept.stale}};
   return root;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "drapps/cache/range_cache.h"
 #include "drapps/cache/record_cache.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/plan.h"
@@ -36,8 +37,12 @@ class LoaderCache {
  public:
   LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source, const CacheOptions& options);
 
+  /// One more pass begins.
+  void begin_pass() noexcept;
   /// Null where nothing is kept of the records.
   const std::shared_ptr<cache::RecordCache>& records() const noexcept { return records_; }
+  /// Null where nothing is kept of the files that rows are made of in streams.
+  const std::shared_ptr<cache::RangeCache>& ranges() const noexcept { return ranges_; }
   /// Null where nothing is kept of what decoding learns.
   const std::shared_ptr<LearnedStore>& learned() const noexcept { return learned_; }
 
@@ -49,6 +54,7 @@ class LoaderCache {
  private:
   cache::Store& store_;
   std::shared_ptr<cache::RecordCache> records_;
+  std::shared_ptr<cache::RangeCache> ranges_;
   std::shared_ptr<const PartPlan> learner_;  // the part whose store learned_ is
   std::shared_ptr<LearnedStore> learned_;    // behind records_: it has a share of their budget
 };

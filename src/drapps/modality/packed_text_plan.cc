@@ -105,7 +105,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
 
   const RowDeal& deal() const noexcept override { return deal_; }
   std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder& order, const StreamCursor& at,
-                                  MemoryLedger& ledger) const override {
+                                  KeptReads* kept, MemoryLedger& ledger) const override {
     const std::uint32_t k = deal_.source_of(stream);
     const RowDeal::DealtSource& source = deal_.sources()[k];
     Packing packing = packing_of(part_);
@@ -115,9 +115,10 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
     const auto cursor = at.known() ? std::bit_cast<text::PackCursor>(at) : text::PackCursor{.epoch = order.epoch};
     const text::TextSet& set = sets_[k];
     const std::uint32_t split = stream - source.first;
+    const FileReads files(*storage_, kept);
     auto packer = set.corpus != nullptr
-                      ? text::make_packer({*set.corpus, *storage_, ledger}, *part_.tokenizer, packing, split, cursor)
-                      : std::make_unique<text::TokenPacker>(*set.tokens, *storage_, ledger, packing, split, cursor);
+                      ? text::make_packer({*set.corpus, files, ledger}, *part_.tokenizer, packing, split, cursor)
+                      : std::make_unique<text::TokenPacker>(*set.tokens, files, ledger, packing, split, cursor);
     return std::make_unique<PackedStream>(*writer_, *layout_, deal_, stream, order.draws, std::move(packer));
   }
 

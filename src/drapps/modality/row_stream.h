@@ -25,6 +25,7 @@
 namespace drapps {
 
 struct BatchColumns;  // columns.h
+class KeptReads;      // storage/file_reads.h
 
 /// Plain, and part of saved states.
 struct StreamCursor {
@@ -69,9 +70,9 @@ class RowStreams {
   virtual ~RowStreams() = default;
   virtual const RowDeal& deal() const noexcept = 0;
   /// @param at      where to begin, by an earlier cursor() of the same stream; the epoch's beginning where unknown.
-  /// @param ledger  outlives the stream.
+  /// @param kept    what was read of files before, or null; it and the ledger outlive the stream.
   virtual std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder& order, const StreamCursor& at,
-                                          MemoryLedger& ledger) const = 0;
+                                          KeptReads* kept, MemoryLedger& ledger) const = 0;
 };
 
 }  // namespace drapps

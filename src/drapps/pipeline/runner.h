@@ -27,6 +27,7 @@
 #include "drapps/source/sampler.h"
 #include "drapps/source/source.h"
 #include "drapps/source/upcoming.h"
+#include "drapps/storage/file_reads.h"
 
 namespace drapps {
 
@@ -44,6 +45,7 @@ struct RunnerParts {
   std::shared_ptr<SlotArena> arena;            // of slots as large as the plan's layout; null: one of its own
   std::shared_ptr<LearnedStore> learned = {};  // what one pass learns of records for the next, or null
   std::shared_ptr<cache::Keeper> keeper = {};  // what keeps records, or null
+  std::shared_ptr<KeptReads> kept = {};        // what was read of files that rows are made of in streams, or null
   WeightUse weights = WeightUse::kShare;       // what the lanes' weights say where the plan is split
   std::shared_ptr<Residence> residence = {};   // whose device makes the batches of arrays that lie there, or null
   std::shared_ptr<BatchUpload> upload = {};    // whose device finishes the batches, or null

@@ -18,6 +18,7 @@ Result<std::unique_ptr<StreamRunner>> StreamRunner::make(const RunnerParts& part
 
 StreamRunner::StreamRunner(const RunnerParts& parts)
     : WindowRunner(parts),
+      kept_(parts.kept),
       streams_(*plan_->streams),
       deal_(streams_.deal()),
       order_{plan_->spec.sampler.shuffle, sampler_.coordinate(0).seed, sampler_.epoch(), preparer_.coordinate(0)},
@@ -148,7 +149,7 @@ WorkFound StreamRunner::end_pass(Lock& lock, std::uint64_t step) {
 /// With the mutex held, of a stream that nobody works on.
 Status StreamRunner::begin_row(OwnStream& own) {
   if (own.rows == nullptr) {
-    own.rows = streams_.open(own.stream, order_, own.first, engine_.memory(MemoryUse::kWorkspaces));
+    own.rows = streams_.open(own.stream, order_, own.first, kept_.get(), engine_.memory(MemoryUse::kWorkspaces));
   }
   // A row that found no memory is begun again, perhaps farther on.
   return note_cursor(own);

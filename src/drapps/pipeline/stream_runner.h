@@ -66,6 +66,7 @@ class StreamRunner final : public WindowRunner {
   Status make_row(OwnStream& own, std::byte* slot);
   void write_origin(const OwnStream& own, std::byte* slot, std::uint32_t place) const;
 
+  const std::shared_ptr<KeptReads> kept_;
   const RowStreams& streams_;
   const RowDeal& deal_;
   const StreamOrder order_;

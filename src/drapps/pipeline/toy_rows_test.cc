@@ -96,7 +96,7 @@ class ToyRowsPlan final : public PartPlan, public RowStreams {
     return this;
   }
   const RowDeal& deal() const noexcept override { return deal_; }
-  std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder&, const StreamCursor& at,
+  std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder&, const StreamCursor& at, KeptReads*,
                                   MemoryLedger&) const override {
     return std::make_unique<ToyRowStream>(*layout_, deal_, stream, static_cast<std::uint64_t>(rows_),
                                           at.known() ? at.row : 0);

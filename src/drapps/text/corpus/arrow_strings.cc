@@ -118,7 +118,7 @@ class RunReader {
   }
 
   const Corpus& corpus_;
-  Storage& storage_;
+  const FileReads storage_;
   Buffer input_;
   std::vector<std::int64_t> ends_, offsets_;
   std::vector<std::int32_t> narrow_;

@@ -20,6 +20,7 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/storage/file_reads.h"
 #include "drapps/storage/file_window.h"
 #include "drapps/storage/location.h"
 #include "drapps/storage/shard.h"
@@ -119,7 +120,7 @@ class Corpus {
 /// What reading takes, all of which outlives what reads.
 struct CorpusAccess {
   const Corpus& corpus;
-  Storage& storage;      // where its files lie
+  FileReads storage;     // where its files lie
   MemoryLedger& ledger;  // of what is read into
 };
 

@@ -78,7 +78,7 @@ class IndexedLines final : public NumberedDocuments {
 
   const LineIndex& index_;
   const Corpus& corpus_;
-  Storage& storage_;
+  const FileReads storage_;
   Buffer input_;
   std::unique_ptr<JsonField> json_;
   std::string object_;

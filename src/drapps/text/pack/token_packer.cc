@@ -15,7 +15,7 @@ std::uint64_t rows_of(const TokenSet& set, const Packing& packing) noexcept {
   return set.size() < packing.lookahead ? 0 : (set.size() - packing.lookahead) / packing.length;
 }
 
-TokenPacker::TokenPacker(const TokenSet& set, Storage& storage, MemoryLedger& ledger, const Packing& packing,
+TokenPacker::TokenPacker(const TokenSet& set, const FileReads& storage, MemoryLedger& ledger, const Packing& packing,
                          std::uint32_t split, const PackCursor& at)
     : set_(set),
       storage_(storage),

@@ -13,7 +13,7 @@
 #include "drapps/base/memory_ledger.h"
 #include "drapps/data/buffer.h"
 #include "drapps/source/permutation.h"
-#include "drapps/storage/storage.h"
+#include "drapps/storage/file_reads.h"
 #include "drapps/text/pack/packer.h"
 #include "drapps/text/tokens/token_set.h"
 
@@ -27,8 +27,8 @@ std::uint64_t rows_of(const TokenSet& set, const Packing& packing) noexcept;
 class TokenPacker final : public Packer {
  public:
   /// Requires rows_of() > 0. What it reads from outlives it.
-  TokenPacker(const TokenSet& set, Storage& storage, MemoryLedger& ledger, const Packing& packing, std::uint32_t split,
-              const PackCursor& at);
+  TokenPacker(const TokenSet& set, const FileReads& storage, MemoryLedger& ledger, const Packing& packing,
+              std::uint32_t split, const PackCursor& at);
   PackCursor cursor() const noexcept override;
   Status next(PackedRow& row) override;
   std::vector<Error> take_errors() noexcept override { return std::exchange(errors_, {}); }
@@ -41,7 +41,7 @@ class TokenPacker final : public Packer {
   void list_documents(std::uint64_t begin);
 
   const TokenSet& set_;
-  Storage& storage_;
+  const FileReads storage_;
   const Packing packing_;
   const std::uint32_t split_;
   const std::uint64_t rows_;
