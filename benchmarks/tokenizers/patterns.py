@@ -14,6 +14,7 @@ O200K = (
     rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_WORDS}?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+TEKKEN = O200K.replace(f"{_WORDS}?", "").replace("{1,3}", "")
 
 # Of tokenizer.json. GPT-2's stands in the library itself; cl100k's has there the form of Llama 3's.
 HUGGING_FACE: dict[str, str | None] = {
@@ -21,6 +22,7 @@ HUGGING_FACE: dict[str, str | None] = {
     "llama3": LLAMA3,
     "o200k": O200K,
     "qwen2": QWEN2,
+    "tekken": TEKKEN,
 }
 
 # Of tiktoken's encodings.

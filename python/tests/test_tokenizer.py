@@ -28,12 +28,20 @@ O200K = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-PATTERNS = {"gpt2": None, "llama3": CL100K, "qwen2": CL100K.replace("{1,3}", ""), "o200k": O200K}
+TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace("{1,3}", "")
+PATTERNS = {
+    "gpt2": None,
+    "llama3": CL100K,
+    "qwen2": CL100K.replace("{1,3}", ""),
+    "o200k": O200K,
+    "tekken": TEKKEN,
+}
 TIKTOKEN_PATTERNS = {
     "r50k": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
     "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+|"""
     r""" ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
     "o200k": O200K,
+    "tekken": TEKKEN,
 }
 PIECES = [
     *[
@@ -142,7 +150,7 @@ def gpt2():
     return trained("gpt2")
 
 
-@pytest.mark.parametrize("name", some_full(PATTERNS, "gpt2", "llama3", "o200k"))
+@pytest.mark.parametrize("name", some_full(PATTERNS, "gpt2", "llama3", "o200k", "tekken"))
 def test_ids_are_those_of_tokenizers(gpt2, name):
     stock = gpt2 if name == "gpt2" else trained(name, ignore_merges=name == "llama3")
     ours = drapps.tokenizer(stock)

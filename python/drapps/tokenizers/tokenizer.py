@@ -205,9 +205,10 @@ def tokenizer(source: Any) -> Any: ...
 def tokenizer(source: Any) -> Any:
     """A tokenizer whose ids are those of the library that `source` is from, made much faster.
 
-    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k and Qwen 2,
-    with text as it is or in a normal form of Unicode. What would not be reproduced to the id is
-    left to the library itself: then ``native`` is False, and ``reason`` says what stood in the way.
+    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k, Qwen 2 and
+    tekken, with text as it is or in a normal form of Unicode. What would not be reproduced to the
+    id is left to the library itself: then ``native`` is False, and ``reason`` says what stood in
+    the way.
 
     Args:
         source: path of a ``tokenizer.json`` or its folder, a ``tokenizers.Tokenizer``, a

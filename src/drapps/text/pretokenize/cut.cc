@@ -25,9 +25,10 @@ Cut CutKernels::* member_of(Pattern pattern) noexcept {
     case Pattern::kCl100k: return &CutKernels::cl100k;
     case Pattern::kCl100kTail: return &CutKernels::cl100k_tail;
     case Pattern::kQwen2: return &CutKernels::qwen2;
-    case Pattern::kO200k: break;
+    case Pattern::kO200k: return &CutKernels::o200k;
+    case Pattern::kTekken: break;
   }
-  return &CutKernels::o200k;
+  return &CutKernels::tekken;
 }
 
 }  // namespace
@@ -38,6 +39,7 @@ const CutKernels kCutPortable = {
     .cl100k_tail = cut_one_by_one<match_cl100k_tail>,
     .qwen2 = cut_one_by_one<match_qwen2>,
     .o200k = cut_one_by_one<match_o200k>,
+    .tekken = cut_one_by_one<match_tekken>,
 };
 
 Cut cut_of(Pattern pattern, kernel::Level level) noexcept {

@@ -79,6 +79,7 @@ const CutKernels kCutAvx2 = {
     .cl100k_tail = cut_blocks<Avx2Bytes, Cl100kBegins<3>, match_cl100k_tail>,
     .qwen2 = cut_blocks<Avx2Bytes, Cl100kBegins<1>, match_qwen2>,
     .o200k = nullptr,
+    .tekken = nullptr,
 };
 
 }  // namespace drapps::text

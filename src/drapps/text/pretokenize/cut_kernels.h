@@ -12,6 +12,7 @@ struct CutKernels {
   Cut cl100k_tail;
   Cut qwen2;
   Cut o200k;
+  Cut tekken;
 };
 
 extern const CutKernels kCutPortable;  // the reference: one match after the other

@@ -21,16 +21,19 @@ Place cased_word(const std::uint8_t* table, Place p, Place end, Place& capitals)
   return small != q ? small : behind_both;
 }
 
-}  // namespace
-
-const std::uint8_t* match_o200k(Place text, Place end) noexcept {
+/// o200k and its kin.
+/// @tparam kDigits        at most so many digits together.
+/// @tparam kContractions  whether words have them.
+template <int kDigits, bool kContractions>
+Place match_cased(Place text, Place end) noexcept {
   const std::uint8_t* const table = class_table();
   const Char first = char_at(table, text);
   const Place second = text + first.size;
   Place capitals = text;
+  const auto past_word = [end](Place p) { return kContractions ? skip_contraction<true>(p, end) : p; };
   if (first.major() == kNumber) {
     Place p = second;
-    for (int digits = 1; digits < 3 && p < end; ++digits) {
+    for (int digits = 1; digits < kDigits && p < end; ++digits) {
       const Char next = char_at(table, p);
       if (next.major() != kNumber) break;
       p += next.size;
@@ -40,13 +43,13 @@ const std::uint8_t* match_o200k(Place text, Place end) noexcept {
   const bool prefix = first.major() != kLetter && !is_newline(*text);
   const Place begin = prefix ? second : text;
   Place word = cased_word(table, begin, end, capitals);
-  if (word != begin) return skip_contraction<true>(word, end);
+  if (word != begin) return past_word(word);
   const Place only_capitals = capitals;
   if (first.kind & kMark) {  // it is no prefix then, but a word by itself
     word = cased_word(table, text, end, capitals);
-    if (word != text) return skip_contraction<true>(word, end);
+    if (word != text) return past_word(word);
   }
-  if (only_capitals != begin) return skip_contraction<true>(only_capitals, end);
+  if (only_capitals != begin) return past_word(only_capitals);
 
   const Place bare = *text == ' ' ? second : text;
   const Place punctuation = skip_major(table, bare, end, 0);
@@ -59,5 +62,10 @@ const std::uint8_t* match_o200k(Place text, Place end) noexcept {
   if (run.behind_newline != nullptr) return run.behind_newline;
   return spaces_before_word(run, text, end);
 }
+
+}  // namespace
+
+const std::uint8_t* match_o200k(Place text, Place end) noexcept { return match_cased<3, true>(text, end); }
+const std::uint8_t* match_tekken(Place text, Place end) noexcept { return match_cased<1, false>(text, end); }
 
 }  // namespace drapps::text

@@ -32,6 +32,10 @@ constexpr KnownPattern kKnown[] = {
      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
      R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      Pattern::kO200k, true},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+     R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::kTekken, true},
 };
 
 }  // namespace
@@ -49,9 +53,10 @@ std::string_view name_of(Pattern pattern) noexcept {
     case Pattern::kCl100k: return "cl100k";
     case Pattern::kCl100kTail: return "cl100k-tail";
     case Pattern::kQwen2: return "qwen2";
-    case Pattern::kO200k: break;
+    case Pattern::kO200k: return "o200k";
+    case Pattern::kTekken: break;
   }
-  return "o200k";
+  return "tekken";
 }
 
 Match match_of(Pattern pattern) noexcept {
@@ -60,9 +65,10 @@ Match match_of(Pattern pattern) noexcept {
     case Pattern::kCl100k: return match_cl100k;
     case Pattern::kCl100kTail: return match_cl100k_tail;
     case Pattern::kQwen2: return match_qwen2;
-    case Pattern::kO200k: break;
+    case Pattern::kO200k: return match_o200k;
+    case Pattern::kTekken: break;
   }
-  return match_o200k;
+  return match_tekken;
 }
 
 }  // namespace drapps::text

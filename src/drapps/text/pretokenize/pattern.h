@@ -17,15 +17,16 @@ enum class Pattern : std::uint8_t {
   kCl100kTail,  // cl100k of newer tiktoken: white space at the end of the text is one pretoken
   kQwen2,       // cl100k with single digits
   kO200k,       // o200k: words by case
+  kTekken,      // Mistral's tekken: o200k with single digits, and without contractions
 };
 
-inline constexpr std::array kPatterns = {Pattern::kGpt2, Pattern::kCl100k, Pattern::kCl100kTail, Pattern::kQwen2,
-                                         Pattern::kO200k};
+inline constexpr std::array kPatterns = {Pattern::kGpt2,  Pattern::kCl100k, Pattern::kCl100kTail,
+                                         Pattern::kQwen2, Pattern::kO200k,  Pattern::kTekken};
 
 /// The pattern that `regex` is, where it is one of those that are known to the letter.
 std::optional<Pattern> pattern_of(std::string_view regex, Oracle oracle) noexcept;
 
-/// "gpt2", "cl100k", "cl100k-tail", "qwen2" or "o200k".
+/// "gpt2", "cl100k", "cl100k-tail", "qwen2", "o200k" or "tekken".
 std::string_view name_of(Pattern pattern) noexcept;
 
 /// End of the pretoken that begins at `text`; > text. Requires text < end and valid UTF-8. This is the reference that

@@ -54,6 +54,12 @@ TEST(Patterns, OfO200k) {
   EXPECT_THAT(o200k("!\u0301A 1234"), ElementsAre("!\u0301", "A", " ", "123", "4"));
 }
 
+TEST(Patterns, OfTekken) {
+  const auto tekken = [](const std::string& text) { return matches(Pattern::kTekken, text); };
+  EXPECT_THAT(tekken("don't STOP 2024//\n"), ElementsAre("don", "'t", " STOP", " ", "2", "0", "2", "4", "//\n"));
+  EXPECT_THAT(tekken("it'S HTMLParser"), ElementsAre("it", "'S", " HTMLParser"));
+}
+
 TEST(Patterns, AreKnownToTheLetter) {
   const std::string llama =
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
