@@ -24,13 +24,18 @@ def register(commands: Commands) -> None:
         "check",
         run_check,
         summary="compare ids with the library's, and measure both",
-        description="Makes ids of FILE, a tokenizer.json, with DRAPPS and with the installed "
-        "`tokenizers`: of every token of its vocabulary, every character of Unicode in several "
-        "places, strings by chance, and the texts of DIR. Says where they are equal, what is "
-        "refused, and how fast each is on one thread. It fails where something is not exact or "
-        "not native.",
+        description="Makes ids of FILE, a tokenizer.json or ranks of tiktoken, with DRAPPS and "
+        "with the installed library: of every token of its vocabulary, every character of Unicode "
+        "in several places, strings by chance, and the texts of DIR. Says where they are equal, "
+        "what is refused, and how fast each is on one thread. It fails where something is not "
+        "exact or not native.",
     )
-    check.add_argument("file", metavar="FILE", type=named, help="a tokenizer.json or its folder")
+    check.add_argument(
+        "file", metavar="FILE", type=named, help="a tokenizer.json, its folder, or a file of ranks"
+    )
+    check.add_argument(
+        "--encoding", metavar="NAME", help="of a file of ranks, as tiktoken calls it: o200k_base"
+    )
     check.add_argument("--text", metavar="DIR", type=named, help="texts in UTF-8, all files of it")
 
 
@@ -39,8 +44,9 @@ def run_check(chosen: argparse.Namespace) -> Answer:
     from drapps.tokenizers.check import check
 
     progress = Progress(chosen)
+    texts = Path(chosen.text) if chosen.text else None
     try:
-        checked = check(Path(chosen.file), Path(chosen.text) if chosen.text else None, progress.say)
+        checked = check(Path(chosen.file), texts, progress.say, chosen.encoding)
     finally:
         progress.clear()
     facts = {
@@ -51,7 +57,7 @@ def run_check(chosen: argparse.Namespace) -> Answer:
     }
     name = shown(chosen.file)
     if not checked.native:
-        text = f"{name}: left to `tokenizers`, because of {shown(checked.reason)}"
+        text = f"{name}: left to the library, because of {shown(checked.reason)}"
         return Answer(text, facts, f"{name} is not native: {shown(checked.reason)}")
     lines = [f"{name}: native", *map(_line, checked.kinds)]
     error = "" if checked.exact else f"{name} is not exact here: please report what differs"

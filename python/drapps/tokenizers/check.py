@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drapps.errors import DataNotFoundError, PipelineError
+from drapps.tokenizers.rank_files import described
 from drapps.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -61,18 +62,21 @@ class Checked(NamedTuple):
         return all(each.differ is None for each in self.kinds)
 
 
-def check(file: Path, folder: Path | None, say: Callable[[str], None]) -> Checked:
-    """Compares the ids of a tokenizer.json with those of `tokenizers`.
+def check(
+    file: Path, folder: Path | None, say: Callable[[str], None], encoding: str | None = None
+) -> Checked:
+    """Compares the ids of a file with those of the library that it is of.
 
     Args:
-        file: the tokenizer.json, or its folder.
+        file: the tokenizer.json, or its folder; or a file of ranks.
         folder: of texts, all of which are read as UTF-8; or one such file.
         say: is told what is under way.
+        encoding: of a file of ranks.
 
     Raises:
         PipelineError: the file is no tokenizer, or there is no text.
     """
-    tokenizer = Tokenizer(file)
+    tokenizer = Tokenizer(file, described(encoding, None, None))
     stock = tokenizer._stock
     if not tokenizer.native:
         return Checked(False, tokenizer.reason, [])
@@ -93,7 +97,10 @@ def check(file: Path, folder: Path | None, say: Callable[[str], None]) -> Checke
 def vocabulary_texts(tokenizer: Tokenizer) -> Iterator[str]:
     """Each token as a text, alone and between others."""
     for number in range(tokenizer.vocab_size):
-        text = tokenizer.decode([number], skip_special_tokens=False)
+        try:
+            text = tokenizer.decode([number], skip_special_tokens=False)
+        except PipelineError:  # between ranks and special tokens there are ids without a token
+            continue
         yield text
         yield f"x{text} {text}.{text}"
 

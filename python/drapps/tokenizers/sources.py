@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from drapps.errors import DataNotFoundError, PipelineError
 from drapps.tokenizers.oracles import difference
+from drapps.tokenizers.rank_files import RankFile, decoded_first, is_rank_file
 from drapps.tokenizers.stock import Stock, StockTiktoken, StockTokenizers
 
 if TYPE_CHECKING:
@@ -42,12 +44,26 @@ class Source(NamedTuple):
     specials: frozenset[str] = frozenset()
 
 
-def read_source(source: Any) -> Source:
-    """The tokenizer that `source` is, or is the file of."""
+def read_source(source: Any, asked: tuple[str, dict[str, int]] | None = None) -> Source:
+    """The tokenizer that `source` is, or is the file of.
+
+    Args:
+        source: as `drapps.tokenizer` takes it, or `Source.kept`.
+        asked: the pattern and special tokens of a file of ranks.
+    """
     if isinstance(source, Content):
         return _of_content(source)
+    if isinstance(source, RankFile):
+        return _of_ranks(source)
     if isinstance(source, (str, os.PathLike)):
-        return _of_content(_content_of(Path(source)))
+        path = Path(source)
+        if asked is not None:
+            return _of_ranks(RankFile(_bytes_of(path, "a file of ranks"), str(path), *asked))
+        return _of_content(_content_of(path))
+    if asked is not None:
+        raise PipelineError(
+            "encoding=, pattern= and special_tokens= are of a file of ranks: name one"
+        )
     module = type(source).__module__.split(".")[0]
     if module == "tokenizers" and hasattr(source, "to_str"):
         return _of_tokenizers(source)
@@ -68,9 +84,13 @@ def digest_of(kept: Any) -> str:
     elif hasattr(kept, "to_str"):
         written = kept.to_str().encode()
     else:
-        ranks = sorted((rank, token.hex()) for token, rank in kept._mergeable_ranks.items())
-        parts = [kept._pat_str, ranks, sorted(kept._special_tokens.items())]
-        written = json.dumps(parts).encode()
+        pattern, ranks, specials = (
+            (kept.pattern, kept.ranks(), kept.special_tokens)
+            if isinstance(kept, RankFile)
+            else (kept._pat_str, kept._mergeable_ranks, kept._special_tokens)
+        )
+        by_rank = sorted((rank, token.hex()) for token, rank in ranks.items())
+        written = json.dumps([pattern, by_rank, sorted(specials.items())]).encode()
     if (digest := _core.json_digest(written)) is not None:
         return f"{digest:016x}"
     # This is JSON that only Python's json reads.
@@ -79,28 +99,31 @@ def digest_of(kept: Any) -> str:
 
 
 def _content_of(path: Path) -> Content:
-    from drapps import _core
-
-    if path.suffix == ".tiktoken":
+    if is_rank_file(path):
         raise PipelineError(
-            f"{path}: a file of ranks has no pattern and no special tokens; "
-            "make a tiktoken.Encoding with them, and pass that"
+            f"{path}: a file of ranks has no pattern and no special tokens; name its encoding, "
+            'such as encoding="cl100k_base", or give pattern= and special_tokens='
         )
     if path.is_dir():
         path = path / "tokenizer.json"
+    return Content(_bytes_of(path, "a tokenizer.json"), str(path))
+
+
+def _bytes_of(path: Path, kind: str) -> bytes:
+    from drapps import _core
+
     try:
         size = path.stat().st_size
         if size > _core.TEXT_MAX_JSON:
             raise PipelineError(
                 f"{path}: has {size} bytes, and the most that are read are {_core.TEXT_MAX_JSON}; "
-                "is it a tokenizer.json?"
+                f"is it {kind}?"
             )
-        content = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         raise DataNotFoundError(f"{path}: there is no such file") from None
     except OSError as error:
         raise PipelineError(f"{path}: {error.strerror}") from error
-    return Content(content, str(path))
 
 
 def _of_content(content: Content) -> Source:
@@ -128,20 +151,40 @@ def _of_tokenizers(tokenizer: Any) -> Source:
 
 
 def _of_tiktoken(encoding: Any) -> Source:
+    specials = encoding._special_tokens
+    native = _native_ranks(
+        repr(encoding), encoding._mergeable_ranks, encoding._pat_str, specials, lambda: encoding
+    )
+    return Source(encoding, native, lambda: StockTiktoken(encoding), True, frozenset(specials))
+
+
+def _of_ranks(file: RankFile) -> Source:
+    ranks = file.ranks()
+    encoding = functools.partial(file.encoding, ranks)
+    native = _native_ranks(file.name, ranks, file.pattern, file.special_tokens, encoding)
+    specials = frozenset(file.special_tokens)
+    return Source(file, native, lambda: StockTiktoken(encoding()), True, specials)
+
+
+def _native_ranks(
+    name: str,
+    ranks: dict[bytes, int],
+    pattern: str,
+    specials: Mapping[str, int],
+    encoding: Callable[[], Any],
+) -> TextTokenizer | str:
     from drapps import _core
 
-    specials = encoding._special_tokens
     as_bytes = {text.encode(): number for text, number in specials.items()}
+    if len(set(as_bytes.values())) < len(as_bytes):
+        as_bytes = decoded_first(as_bytes, encoding)
     try:
         native = cast(
-            "TextTokenizer | str",
-            _core.TextTokenizer.from_ranks(encoding._mergeable_ranks, encoding._pat_str, as_bytes),
+            "TextTokenizer | str", _core.TextTokenizer.from_ranks(ranks, pattern, as_bytes)
         )
     except (ValueError, RuntimeError) as error:
-        raise PipelineError(f"{encoding!r}: {error}") from None
-    if not isinstance(native, str):
-        native = difference("tiktoken") or native
-    return Source(encoding, native, lambda: StockTiktoken(encoding), True, frozenset(specials))
+        raise PipelineError(f"{name}: {error}") from None
+    return native if isinstance(native, str) else difference("tiktoken") or native
 
 
 def read_json(content: bytes, name: str, limits: bool = True) -> TextTokenizer | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
@@ -13,6 +13,7 @@ from drapps.tokenizers.decode_stream import DecodeStream
 from drapps.tokenizers.encoded import Encoded, check_threads, encode_natively, flat, listed
 from drapps.tokenizers.fast import fast_tokenizer
 from drapps.tokenizers.oracles import oracle
+from drapps.tokenizers.rank_files import described
 from drapps.tokenizers.sources import Source, digest_of, read_source
 from drapps.tokenizers.stock import Allowed, Stock, Text
 
@@ -31,8 +32,8 @@ class Tokenizer:
             here, and where none is installed.
     """
 
-    def __init__(self, source: Any) -> None:
-        read: Source = read_source(source)
+    def __init__(self, source: Any, asked: tuple[str, dict[str, int]] | None = None) -> None:
+        read: Source = read_source(source, asked)
         self._kept = read.kept
         self._make_stock = read.stock
         self._made_stock: Stock | None = None
@@ -199,10 +200,22 @@ class Tokenizer:
 
 
 @overload
-def tokenizer(source: str | PathLike[str]) -> Tokenizer: ...
+def tokenizer(
+    source: str | PathLike[str],
+    *,
+    encoding: str | None = None,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Tokenizer: ...
 @overload
 def tokenizer(source: Any) -> Any: ...
-def tokenizer(source: Any) -> Any:
+def tokenizer(
+    source: Any,
+    *,
+    encoding: str | None = None,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Any:
     """A tokenizer whose ids are those of the library that `source` is from, made much faster.
 
     Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k, Qwen 2 and
@@ -212,7 +225,11 @@ def tokenizer(source: Any) -> Any:
 
     Args:
         source: path of a ``tokenizer.json`` or its folder, a ``tokenizers.Tokenizer``, a
-            ``PreTrainedTokenizerFast``, or a ``tiktoken.Encoding``.
+            ``PreTrainedTokenizerFast``, a ``tiktoken.Encoding``, or the path of a file of
+            tiktoken's ranks.
+        encoding: of a file of ranks the name of the encoding, such as ``"o200k_base"``.
+        pattern: of a file of ranks of another encoding the regular expression that cuts text.
+        special_tokens: with `pattern`, the texts of its special tokens and their ids.
 
     Returns:
         A `Tokenizer`; of a ``PreTrainedTokenizerFast`` a copy of it, of which calls are answered
@@ -222,6 +239,7 @@ def tokenizer(source: Any) -> Any:
         PipelineError: for a file that is damaged, or no tokenizer.
         DataNotFoundError: for a file that is not there.
     """
-    if hasattr(source, "backend_tokenizer"):
+    asked = described(encoding, pattern, special_tokens)
+    if asked is None and hasattr(source, "backend_tokenizer"):
         return fast_tokenizer(source)
-    return Tokenizer(source)
+    return Tokenizer(source, asked)

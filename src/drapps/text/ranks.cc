@@ -33,7 +33,10 @@ Result<TokenizerParts> make(const std::vector<TokenBytes>& ranks, std::string_vi
         return refused("the id " + std::to_string(token.id) + ", beyond a million tokens");
       }
       if (token.bytes.empty()) return refused("a token without a byte");
-      if (!place(parts.decoded, token)) return refused("two tokens with the id " + std::to_string(token.id));
+      const bool same = tokens == &specials && std::any_of(specials.data(), &token, [&](const TokenBytes& before) {
+                          return before.id == token.id;
+                        });
+      if (!same && !place(parts.decoded, token)) return refused("two tokens with the id " + std::to_string(token.id));
     }
   }
   parts.vocabulary = parts.decoded.size();

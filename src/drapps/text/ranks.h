@@ -10,7 +10,8 @@
 
 namespace drapps::text {
 
-/// A tokenizer of ranks that are ids, a pattern and special tokens, which are found only where they are asked for.
+/// A tokenizer of ranks that are ids, a pattern and special tokens, which are found only where they are asked for. Of
+/// special tokens with one id the first is what that is decoded to.
 /// @return kUnsupported with the reason where tiktoken would not be reproduced exactly; kInvalidArgument for ids below
 ///     zero or ranks that are no vocabulary.
 Result<TokenizerParts> parts_of_ranks(const std::vector<TokenBytes>& ranks, std::string_view regex,
