@@ -27,7 +27,6 @@ from drapps.spec import MOST_ROWS, Decode, Spec
 if TYPE_CHECKING:
     from drapps.loader import Loader
     from drapps.source import PathLike
-    from drapps.storage import EmulatedStorage
 
 _MOST_BOXES = 1_000_000
 
@@ -113,14 +112,6 @@ class Pipeline(PictureOps, Sampled):
             depth=arguments.one_of("depth", depth, ("raise", "clip", "scale")),
         )
         return self._with(decode=decode)
-
-    def on(self, storage: EmulatedStorage) -> Pipeline:
-        """The files lie on this storage, which `drapps.emulate` makes; the samples are the same."""
-        from drapps.storage import EmulatedStorage
-
-        if not isinstance(storage, EmulatedStorage):
-            raise PipelineError(f"storage={storage!r} must be what drapps.emulate() has made")
-        return replace(self, source=self.source.on(storage))
 
     def normalize(self, mean: Sequence[float], std: Sequence[float]) -> Pipeline:
         """``(x / 255 - mean) / std`` per channel, with torch's rounding."""

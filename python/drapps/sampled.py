@@ -6,13 +6,44 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drapps import arguments
+from drapps.errors import PipelineError
 from drapps.spec import REMAINDERS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from drapps.storage import EmulatedStorage
 
-class Described:
+
+class Stored:
+    """A frozen dataclass whose field ``source`` reads files."""
+
+    source: Any
+
+    def on(self, storage: EmulatedStorage) -> Self:
+        """The files lie on this storage, which `drapps.emulate` makes; what is read is the same.
+
+        Raises:
+            PipelineError: it is none, or the files are Parquet files of text, which pyarrow reads.
+        """
+        source = self.source.on(on_storage(storage))
+        return replace(self, source=source)  # type: ignore[type-var]
+
+
+def on_storage(storage: Any) -> EmulatedStorage:
+    """What `drapps.emulate` has made.
+
+    Raises:
+        PipelineError: it is something else.
+    """
+    from drapps.storage import EmulatedStorage
+
+    if not isinstance(storage, EmulatedStorage):
+        raise PipelineError(f"storage={storage!r} must be what drapps.emulate() has made")
+    return storage
+
+
+class Described(Stored):
     """A frozen dataclass whose field ``_spec`` describes a pipeline."""
 
     _spec: Any

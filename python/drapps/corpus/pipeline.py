@@ -19,12 +19,12 @@ from drapps.corpus.tokens import native_tokenizer, token_id
 from drapps.errors import PipelineError
 from drapps.policy import Policy
 from drapps.resources import Resources
+from drapps.sampled import Stored
 from drapps.spec import MOST_ROWS
 from drapps.token_shards.pipeline import TokenPipeline
 
 if TYPE_CHECKING:
     from drapps.corpus.loader import PackedLoader
-    from drapps.storage import EmulatedStorage
 
 _LABELS = ("same", "shifted", "none")
 _PACKINGS = ("concatenate", "best_fit")
@@ -70,8 +70,9 @@ def mixture(
             numbers whose sum is at most 10,000.
 
     Raises:
-        PipelineError: no such shares, a mixture among the sources, or documents that were held out
-            of one: hold them out of the mixture.
+        PipelineError: no such shares, a mixture among the sources, documents that were held out of
+            one (hold them out of the mixture), or a source on another storage (put the mixture on
+            it).
     """
     each = arguments.listed(pipelines) or []
     if not each or not all(isinstance(one, TextPipeline | TokenPipeline) for one in each):
@@ -81,6 +82,11 @@ def mixture(
     texts = [one for one in each if isinstance(one, TextPipeline)]
     if any(one._take != "all" for one in texts):
         raise PipelineError("documents of a source are held out: hold them out of the mixture")
+    storages = [
+        one.source._storage if isinstance(one, TextPipeline) else one._storage for one in each
+    ]
+    if any(storage is not None for storage in storages):
+        raise PipelineError("a source lies on another storage: put the mixture on it, by its on()")
     sources = [
         one.source if isinstance(one, TextPipeline) else TokenRows(one.files) for one in each
     ]
@@ -88,16 +94,12 @@ def mixture(
 
 
 @dataclass(frozen=True)
-class TextPipeline:
+class TextPipeline(Stored):
     """Documents that are still to become rows. Start with `drapps.text` or `drapps.mixture`."""
 
     source: TextSource
     _take: str = "all"
     _held_out: float = 0.0
-
-    def on(self, storage: EmulatedStorage) -> TextPipeline:
-        """The files lie on this storage, which `drapps.emulate` makes; the rows are the same."""
-        return replace(self, source=self.source.on(storage))
 
     def hold_out(self, share: float) -> tuple[TextPipeline, TextPipeline]:
         """The documents to train on, and those to validate with, which are the same every time.

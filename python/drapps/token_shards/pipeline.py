@@ -12,7 +12,7 @@ from drapps.arguments import Bytes
 from drapps.errors import PipelineError
 from drapps.policy import Policy
 from drapps.resources import Resources
-from drapps.sampled import Sampled
+from drapps.sampled import Sampled, on_storage
 from drapps.spec import MOST_ROWS
 from drapps.token_shards.source import TokenFiles, TokenSource, token_files
 from drapps.token_shards.spec import Rows, TokenRowsSpec
@@ -63,6 +63,14 @@ class TokenPipeline:
     """Ids that are still to become rows. Start with `drapps.tokens`."""
 
     files: TokenFiles
+    _storage: EmulatedStorage | None = None
+
+    def on(self, storage: EmulatedStorage) -> TokenPipeline:
+        """The files lie on this storage, which `drapps.emulate` makes; the ids are the same.
+
+        What says where ids lie is read from this machine's files, and so are Parquet files.
+        """
+        return replace(self, _storage=on_storage(storage))
 
     def pack(
         self,
@@ -114,7 +122,10 @@ class TokenPipeline:
             positions=arguments.flag("position_ids", position_ids),
             documents=arguments.flag("document_ids", document_ids),
         )
-        return TokenRowsPipeline(TokenSource(self.files, rows), TokenRowsSpec(rows))
+        source = TokenSource(self.files, rows)
+        if self._storage is not None:
+            source = source.on(self._storage)
+        return TokenRowsPipeline(source, TokenRowsSpec(rows))
 
 
 @dataclass(frozen=True)
@@ -123,13 +134,6 @@ class TokenRowsPipeline(Sampled):
 
     source: TokenSource
     _spec: TokenRowsSpec
-
-    def on(self, storage: EmulatedStorage) -> TokenRowsPipeline:
-        """The files lie on this storage, which `drapps.emulate` makes; the rows are the same.
-
-        What says where ids lie is read from this machine's files, and so are Parquet files.
-        """
-        return replace(self, source=self.source.on(storage))
 
     def on_error(self, action: str) -> TokenRowsPipeline:
         """What a bad row does: ``raise`` (default), ``skip`` it, or ``replace`` it by another."""

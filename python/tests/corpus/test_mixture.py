@@ -234,3 +234,14 @@ def test_what_rows_of_ids_cannot_be_is_refused(files, tokenizer, tmp_path, chang
     tokens = drapps.tokens(tmp_path / "ids.bin", dtype="uint16")
     with pytest.raises(PipelineError, match=message):
         change(drapps.mixture([drapps.text(files[0]), tokens], [0.5, 0.5]), tokenizer).batch(4)
+
+
+def test_storages_are_of_the_mixture(tmp_path):
+    text = drapps.text(corpora.write_lines(tmp_path / "texts.txt", corpora.documents(50)))
+    slow = drapps.emulate(latency=0.001)
+    with pytest.raises(PipelineError, match="put the mixture on it"):
+        drapps.mixture([text, text.on(slow)], [1, 1])
+    mixed = drapps.mixture([text, text], [1, 1]).on(slow)
+    coder = drapps.tokenizer(corpora.tokenizer_file())
+    assert corpora.rows_of(mixed.pack(coder, 64, eos=corpora.EOS).batch(4, rows=16)).shape[0] == 16
+    assert slow.stats()["reads"] > 0

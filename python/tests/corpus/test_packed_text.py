@@ -381,3 +381,6 @@ def test_a_storage_that_is_slow_has_the_same_rows(lines, tokenizer):
     slow = drapps.text(lines).on(storage).pack(tokenizer, LENGTH, eos=EOS).batch(4, rows=80)
     assert np.array_equal(rows_of(slow), wanted)
     assert slow.stats().storage.bytes > 0
+    later = packed(lines, tokenizer).on(storage).batch(4, rows=80)
+    assert np.array_equal(rows_of(later), wanted)
+    assert later.stats().storage.bytes > 0

@@ -93,6 +93,14 @@ def test_rows_go_through_files_smaller_than_a_row(tmp_path):
         {"input_ids": expected(texts, LENGTH)["input_ids"]},
     )
     assert slow.stats()["reads"] > len(paths)
+    described = drapps.tokens(paths, dtype="uint16")
+    check(
+        described.on(slow).pack(LENGTH, labels="none"),
+        {"input_ids": expected(texts, LENGTH)["input_ids"]},
+    )
+    for wrong in (lambda: described.on("slow"), lambda: described.pack(LENGTH).on(3)):
+        with pytest.raises(PipelineError, match=r"must be what drapps.emulate\(\) has made"):
+            wrong()
 
 
 def test_what_datasets_saves(tmp_path):
