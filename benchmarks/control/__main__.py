@@ -17,6 +17,7 @@ import sys
 from benchmarks.control import compare
 from benchmarks.control.cells import SCORED, TUNED
 from drapps import simulation
+from drapps.errors import PipelineError
 
 _OTHERS = (
     "live",
@@ -29,8 +30,17 @@ _OTHERS = (
 
 
 def main() -> int:
-    """Compares, and prints the report; returns the exit status."""
-    words = sys.argv[1:]
+    """Compares, and prints the report; returns the exit status, with an error in a sentence."""
+    try:
+        return _answer(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130
+    except (PipelineError, OSError, ValueError) as error:
+        print(f"bench-control: {error}", file=sys.stderr)
+        return 1
+
+
+def _answer(words: list[str]) -> int:
     for name in _OTHERS:
         if f"--{name}" in words:
             words.remove(f"--{name}")

@@ -13,7 +13,6 @@ import argparse
 import base64
 import json
 import struct
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
@@ -69,11 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join([*TRAINED, *CHANGED]))
         return 0
-    try:
-        content = _content(options)
-    except (PipelineError, OSError) as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
-        return 1
+    content = _content(options)
     report.show(_NAME, content, page(content), options.keep)
     return 0
 

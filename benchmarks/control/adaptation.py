@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,11 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, default=2.0, help="simulated, of each run")
     parser.add_argument("--keep", action="store_true", help="put it into benchmarks/results/")
     options = parser.parse_args(words)
-    try:
-        content = _content(options)
-    except (PipelineError, OSError) as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
-        return 1
+    content = _content(options)
     report.show(_NAME, content, page(content), options.keep)
     return 0
 

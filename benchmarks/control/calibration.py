@@ -1,6 +1,6 @@
 """How true the calibrated simulator is where it was not calibrated.
 
-    python -m benchmarks.control.calibration [--quick] [--again MINUTES] [--keep] [--fresh]
+    python -m benchmarks.control --calibration [--quick] [--again MINUTES] [--keep] [--fresh]
 
 It is fitted as ``drapps calibrate`` does: photos in memory, photos behind 100 MB/s, plain Python
 samples. Then it says how fast loaders are in conditions of which it is told the numbers alone:
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -32,7 +31,6 @@ from typing import Any
 from benchmarks import report
 from benchmarks.control.fidelity import Pair, page
 from benchmarks.journal import Journal, begin
-from drapps.errors import PipelineError
 from drapps.scenario.burners import Burners
 from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage
 from drapps.simulation.calibration.conditions import Condition, played
@@ -98,7 +96,7 @@ CONDITIONS: Sequence[tuple[Condition, Sequence[Knobs]]] = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures, and prints the page; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.control.calibration")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.control --calibration")
     parser.add_argument("--quick", action="store_true", help="two settings each, two rounds")
     parser.add_argument(
         "--again", type=float, default=0.0, metavar="MINUTES", help="repeat disturbed runs"
@@ -108,15 +106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     asked = {"seconds": _SECONDS, "cores": core_count()}
     journal = begin(NAME, report.BUILD / NAME / "runs.jsonl", asked, options.fresh)
-    try:
-        runs = _Runs(journal, time.monotonic() + 60 * options.again)
-        machine = _machine(journal)
-        pairs = list(_pairs(runs, machine, 2 if options.quick else _ROUNDS, options.quick))
-    except KeyboardInterrupt:
-        return 130
-    except (PipelineError, OSError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 1
+    runs = _Runs(journal, time.monotonic() + 60 * options.again)
+    machine = _machine(journal)
+    pairs = list(_pairs(runs, machine, 2 if options.quick else _ROUNDS, options.quick))
     text = page(pairs, machine, report.machine(), report.commit())
     print(text)
     if options.keep:
@@ -195,7 +187,3 @@ class _Runs:
             return Stretch(**kept)
         self._journal.keep(*key, result=vars(stretch))
         return stretch
-
-
-if __name__ == "__main__":
-    sys.exit(main())

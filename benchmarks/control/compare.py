@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from benchmarks.control.page import page
 from benchmarks.control.plots import html
 from benchmarks.journal import Journal, begin, code
 from drapps import simulation
-from drapps.errors import PipelineError
 
 BUDGET = 60
 _NAME = "control"
@@ -36,13 +34,7 @@ def run(options: argparse.Namespace) -> int:
         "tuned": list(options.tuned),
     }
     journal = begin(_NAME, report.BUILD / _NAME / "runs.jsonl", asked, options.fresh)
-    try:
-        content = _compared(journal, machines, options)
-    except KeyboardInterrupt:
-        return 130
-    except (PipelineError, OSError) as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
-        return 1
+    content = _compared(journal, machines, options)
     for folder in [report.BUILD, *([report.KEPT] if options.keep else [])]:
         write(content, folder / f"{_NAME}.json")
     print(page(content))
@@ -105,11 +97,7 @@ def _compared(journal: Journal, machines: list[str], options: argparse.Namespace
 def again() -> int:
     """Writes the kept pages anew from the kept result, and prints the report."""
     file = report.KEPT / f"{_NAME}.json"
-    try:
-        content = json.loads(file.read_text())
-    except OSError as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
-        return 1
+    content = json.loads(file.read_text())
     write(content, file)
     print(page(content))
     return 0

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -55,25 +54,19 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     if options.blocks * len(options.only) < 2:
         parser.error("a bound needs two blocks")
-    try:
-        other = _judged(options.policy)
-        title = _NAME if options.policy is None else f"{_NAME}-{other['name']}"
-        asked = {
-            "cores": len(os.sched_getaffinity(0)),
-            "code": code([Path(__file__).resolve()]),
-            "policy": other,
-        }
-        journal = begin(title, report.BUILD / title / "runs.jsonl", asked, options.fresh)
-        loaders = {"A": Drapps(), "B": Drapps(policy=other)}
-        blocks = {
-            name: [_block(journal, name, number, loaders) for number in range(options.blocks)]
-            for name in options.only
-        }
-    except KeyboardInterrupt:
-        return 130
-    except (PipelineError, OSError) as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
-        return 1
+    other = _judged(options.policy)
+    title = _NAME if options.policy is None else f"{_NAME}-{other['name']}"
+    asked = {
+        "cores": len(os.sched_getaffinity(0)),
+        "code": code([Path(__file__).resolve()]),
+        "policy": other,
+    }
+    journal = begin(title, report.BUILD / title / "runs.jsonl", asked, options.fresh)
+    loaders = {"A": Drapps(), "B": Drapps(policy=other)}
+    blocks = {
+        name: [_block(journal, name, number, loaders) for number in range(options.blocks)]
+        for name in options.only
+    }
     content = {
         **report.stamp(),
         "policy": _named(other),

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from benchmarks.control import jobs, verdict_page
 from benchmarks.control.arms import POLICIES
 from benchmarks.control.jobs import Job
 from benchmarks.journal import begin, code
-from drapps.errors import PipelineError
 from drapps.policy import read
 from drapps.simulation import gate
 from drapps.simulation.cases import value
@@ -47,13 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
     parser.add_argument("--keep", action="store_true", help="put it into benchmarks/results/")
     options = parser.parse_args(words)
-    try:
-        content = _content(options)
-    except KeyboardInterrupt:
-        return 130
-    except (PipelineError, OSError, ValueError) as error:
-        print(f"{_NAME}: {error}", file=sys.stderr)
-        return 1
+    content = _content(options)
     text, html = verdict_page.page(content), verdict_page.html(content)
     report.show(_NAME, content, text, options.keep, html=html)
     return 0
