@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "drapps/pipeline/executor_testing.h"
+#include "drapps/pipeline/test_pass.h"
 #include "drapps/source/encoded.h"
 
 namespace drapps {
@@ -167,26 +168,11 @@ TEST_F(ExecutorTest, ASampleWaitsForTheMemoryOfWhatEndsAndIsRefusedWhereNothingD
   const auto plan = Plan::make(spec_of(), *source);
   constexpr std::size_t kSample = std::size_t{192} << 10;
   const auto limit = engine_.limit({.cpus = 2, .bytes = (*plan)->layout.bytes() + kSample});
-  MemoryLedger& memory = engine_.memory(MemoryUse::kWorkspaces);
   for (const bool ends : {true, false}) {
-    ASSERT_TRUE(memory.reserve(kSample));
-    auto executor = start(source, settings_of(1, 1, true));
-    std::optional<Engine::Ending> ending(std::in_place);
-    std::jthread other;
-    if (ends) {
-      ending->begin(engine_);
-      other = std::jthread([&] {
-        std::this_thread::sleep_for(50ms);
-        memory.release(kSample);
-        ending.reset();
-      });
-    }
-    std::optional<Executor::Next> next;
-    for (int asked = 0; !next && asked < 6000; ++asked) next = executor->next(10ms);
-    ASSERT_TRUE(next);
-    EXPECT_EQ(std::holds_alternative<Batch>(*next), ends);
-    EXPECT_TRUE(ends || std::get<Error>(*next).code == ErrorCode::kResourceExhausted);
-    if (!ends) memory.release(kSample);
+    const test_pass::MemoryOfAnother another(engine_, kSample, ends);
+    const auto next = test_pass::next_of(*start(source, settings_of(1, 1, true)), 10ms);
+    EXPECT_EQ(std::holds_alternative<Batch>(next), ends);
+    EXPECT_TRUE(ends || std::get<Error>(next).code == ErrorCode::kResourceExhausted);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "drapps/base/full_testing.h"
 #include "drapps/modality/picture.h"
+#include "drapps/pipeline/test_pass.h"
 #include "drapps/source/array.h"
 
 namespace drapps {
@@ -236,26 +237,11 @@ TEST_F(GathererTest, ARowWaitsForTheMemoryOfWhatEndsAndIsRefusedWhereNothingDoes
   const std::size_t batch = start(true, ops, false, settings_of(1, 1))->plan().layout.bytes();
   const std::size_t rest = std::size_t{64} << 10;
   const auto narrow = engine_.limit({.bytes = batch + rest});
-  MemoryLedger& memory = engine_.memory(MemoryUse::kWorkspaces);
   for (const bool ends : {true, false}) {
-    ASSERT_TRUE(memory.reserve(rest));
-    auto gatherer = start(true, ops, true, settings_of(1, 1));
-    std::optional<Engine::Ending> ending(std::in_place);
-    std::jthread other;
-    if (ends) {
-      ending->begin(engine_);
-      other = std::jthread([&] {
-        std::this_thread::sleep_for(50ms);
-        memory.release(rest);
-        ending.reset();
-      });
-    }
-    std::optional<Runner::Next> next;
-    for (int asked = 0; !next && asked < 6000; ++asked) next = gatherer->next(10ms);
-    ASSERT_TRUE(next);
-    EXPECT_EQ(std::holds_alternative<Batch>(*next), ends);
-    EXPECT_TRUE(ends || std::get<Error>(*next).code == ErrorCode::kResourceExhausted);
-    if (!ends) memory.release(rest);
+    const test_pass::MemoryOfAnother another(engine_, rest, ends);
+    const auto next = test_pass::next_of(*start(true, ops, true, settings_of(1, 1)), 10ms);
+    EXPECT_EQ(std::holds_alternative<Batch>(next), ends);
+    EXPECT_TRUE(ends || std::get<Error>(next).code == ErrorCode::kResourceExhausted);
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,10 +30,39 @@ inline std::unique_ptr<Runner> start(Engine& engine, const std::shared_ptr<const
                        .arena = nullptr});
 }
 
-/// What a runner gives next, for which it has a minute.
-inline Runner::Next next_of(Runner& runner) {
-  auto next = runner.next(std::chrono::seconds(60));
-  if (next) return *std::move(next);
+/// Memory for samples that something else has. Where that `ends`, it gives the memory back in a moment.
+class MemoryOfAnother {
+ public:
+  MemoryOfAnother(Engine& engine, std::size_t bytes, bool ends)
+      : memory_(engine.memory(MemoryUse::kWorkspaces)), bytes_(memory_.reserve(bytes) ? bytes : 0) {
+    if (!ends) return;
+    ending_.emplace().begin(engine);
+    thread_ = std::jthread([this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      memory_.release(std::exchange(bytes_, 0));
+      ending_.reset();
+    });
+  }
+  ~MemoryOfAnother() {
+    if (thread_.joinable()) thread_.join();
+    memory_.release(bytes_);
+  }
+  MemoryOfAnother(const MemoryOfAnother&) = delete;
+  MemoryOfAnother& operator=(const MemoryOfAnother&) = delete;
+
+ private:
+  MemoryLedger& memory_;
+  std::size_t bytes_;
+  std::optional<Engine::Ending> ending_;
+  std::jthread thread_;
+};
+
+/// What a runner gives next, for which it has a minute; it is asked as often as `patience` says.
+inline Runner::Next next_of(Runner& runner, std::chrono::milliseconds patience = std::chrono::seconds(60)) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  do {
+    if (auto next = runner.next(patience)) return *std::move(next);
+  } while (std::chrono::steady_clock::now() < end);
   return Error{.code = ErrorCode::kInternal, .message = "no batch within a minute"};
 }
 
