@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from typing import Any
@@ -91,6 +92,16 @@ def test_rows_of_tokens_are_read_once(tmp_path):
     same(kept, plain)
     assert many > 0 == few
     assert cache["hits"] > 0
+
+
+def test_many_small_rows_leave_the_memory_to_others(tmp_path):
+    with (tmp_path / "a.bin").open("wb") as file:
+        file.truncate(3_000_000 * 16 * 2)
+    tokens = drapps.tokens(tmp_path / "a.bin", dtype="uint16").pack(16, labels="none")
+    loader = tokens.batch(8, ram_budget="64MiB")
+    gc.collect()  # loaders of other tests
+    next(iter(loader))
+    assert loader.explain()["forms"]["cache"]["bytes"] < 16 << 20
 
 
 def test_a_file_that_changes_is_not_read_from_the_cache(tokenizer, tmp_path):

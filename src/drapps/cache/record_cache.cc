@@ -16,6 +16,14 @@ std::uint64_t next_number() noexcept {
 // Where so many entries in a row found no room the next will hardly: each pass would make them again, for nothing.
 constexpr std::uint32_t kMostRefused = 8;
 
+/// How many parts of records there may come to be: of records that are as large as the first one no more than there is
+/// room for.
+std::uint64_t most_entries(const Source& source, std::size_t budget) noexcept {
+  const std::uint64_t parts = source.size() * source.parts().size();
+  const std::uint64_t bytes = source.hint(0).bytes;
+  return bytes == 0 ? parts : std::min<std::uint64_t>(parts, budget / bytes);
+}
+
 /// Whether a part can be kept as it is: what is in memory already cannot be had for less.
 bool fetched(const Location& at) noexcept { return at.path != nullptr; }
 
@@ -34,7 +42,7 @@ RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const
     if (!with) continue;
     forms_[part] = {wanted, identity_of(std::string(name_of(wanted)) + " " + *with)};
   }
-  member_ = tier_.join(options.form ? source_->size() * source_->parts().size() : 0, options.budget);
+  member_ = tier_.join(options.form ? most_entries(*source_, options.budget) : 0, options.budget);
 }
 
 RecordCache::~RecordCache() { tier_.leave(member_); }
