@@ -1,10 +1,13 @@
 #include "drapps/storage/reader.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -17,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "drapps/base/unique_handle.h"
 #include "drapps/storage/reader_testing.h"
 #include "drapps/storage/testing.h"
 
@@ -217,6 +221,29 @@ TEST_P(ReaderTest, DepthMayChangeAtAnyMomentWhileManyThreadsSubmit) {
   }
   EXPECT_EQ(cycle.failures(), 0);
   EXPECT_GE(cycle.finished(), kGoal - kRequests);
+}
+
+TEST_P(ReaderTest, ItsEndInterruptsNoCallOfWhoMadeIt) {
+  const std::string path = folder_.put("file", "content");
+  {
+    Recorder recorder;
+    const auto reader = new_reader(recorder);
+    OwnedRequest owned(path);
+    reader->submit(owned.request);
+    ASSERT_TRUE(recorder.wait_for(1));
+  }
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const UniqueHandle out(ends[0]);
+  UniqueHandle in(ends[1]);
+  std::jthread slow([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::array<char, 4096> some{};
+    while (::read(out.get(), some.data(), some.size()) > 0) continue;
+  });
+  const std::string text(std::size_t{1} << 20, 'x');  // more than a pipe has room for
+  EXPECT_EQ(::write(in.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  in.reset();
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ReaderTest, testing::Values(ReaderKind::kPread, ReaderKind::kUring),

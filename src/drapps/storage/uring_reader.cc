@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -52,13 +54,20 @@ Status UringReader::Ring::open() {
 
 Result<std::unique_ptr<Reader>> UringReader::make(const ReaderOptions& options, ReadSink& sink) {
   std::unique_ptr<UringReader> reader(new UringReader(options, sink));
-  DRAPPS_RETURN_IF_ERROR(reader->ring_.open());
   if (!reader->event_) return unsupported("no eventfd: " + text_of(errno));
   UringReader* const self = reader.get();
-  Result<ServiceThread> thread =
-      ServiceThread::start("drapps-uring", [self](const std::stop_token&) { self->serve(); });
+  const auto opened = std::make_shared<std::promise<Status>>();
+  std::future<Status> ready = opened->get_future();
+  Result<ServiceThread> thread = ServiceThread::start("drapps-uring", [self, opened](const std::stop_token&) {
+    Status status = catching([self] { return self->ring_.open(); });
+    const bool serves = status.ok();
+    opened->set_value(std::move(status));
+    if (serves) self->serve();
+    self->ring_.close();
+  });
   if (!thread.ok()) return std::move(thread).error();
   reader->thread_ = std::move(*thread);
+  DRAPPS_RETURN_IF_ERROR(ready.get());
   return std::unique_ptr<Reader>(std::move(reader));
 }
 

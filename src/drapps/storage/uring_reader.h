@@ -5,7 +5,10 @@
 //    shard that is kept open needs neither OPENAT nor CLOSE.
 // 2. Each record on its way has a place in a fixed table, and its number is the user data of its operation: a record
 //    has one operation in the ring at a time. Closing is counted but not waited for.
-// 3. The thread sleeps in the ring. An eventfd that the ring polls wakes it for new requests, a new depth or the end,
+// 3. The ring is the thread's from its making to its end. When one is closed, the kernel interrupts every thread that
+//    made it or has used it, some 20 ms later: a write() of the user's to a pipe that is full would then have written a
+//    part.
+// 4. The thread sleeps in the ring. An eventfd that the ring polls wakes it for new requests, a new depth or the end,
 //    and is written only when the thread said that it goes to sleep with room to spare.
 #pragma once
 
@@ -13,6 +16,7 @@
 
 #include <array>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "drapps/base/unique_handle.h"
@@ -32,16 +36,17 @@ class UringReader final : public Reader {
   ReaderKind kind() const noexcept override { return ReaderKind::kUring; }
 
  private:
-  /// A ring that is closed with its owner.
+  /// A ring, opened and closed by the thread that uses it.
   class Ring {
    public:
     Ring() = default;
-    ~Ring() {
-      if (open_) io_uring_queue_exit(&ring_);
-    }
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
+    ~Ring() = default;
     Status open();
+    void close() noexcept {
+      if (std::exchange(open_, false)) io_uring_queue_exit(&ring_);
+    }
     io_uring* get() noexcept { return &ring_; }
 
    private:
