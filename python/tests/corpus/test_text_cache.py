@@ -98,8 +98,8 @@ def test_many_small_rows_leave_the_memory_to_others(tmp_path):
     with (tmp_path / "a.bin").open("wb") as file:
         file.truncate(3_000_000 * 16 * 2)
     tokens = drapps.tokens(tmp_path / "a.bin", dtype="uint16").pack(16, labels="none")
-    loader = tokens.batch(8, ram_budget="64MiB")
     gc.collect()  # loaders of other tests
+    loader = tokens.batch(8, cache="32MiB")
     next(iter(loader))
     assert loader.explain()["forms"]["cache"]["bytes"] < 16 << 20
 
