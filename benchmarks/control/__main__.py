@@ -35,7 +35,7 @@ def main() -> int:
         return _answer(sys.argv[1:])
     except KeyboardInterrupt:
         return 130
-    except (PipelineError, OSError, ValueError) as error:
+    except (PipelineError, OSError) as error:
         print(f"bench-control: {error}", file=sys.stderr)
         return 1
 

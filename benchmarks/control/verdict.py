@@ -21,6 +21,7 @@ from benchmarks.control import jobs, verdict_page
 from benchmarks.control.arms import POLICIES
 from benchmarks.control.jobs import Job
 from benchmarks.journal import begin, code
+from drapps.errors import PipelineError
 from drapps.policy import read
 from drapps.simulation import gate
 from drapps.simulation.cases import value
@@ -55,10 +56,10 @@ def seed_of(frozen: str) -> int:
     """What test machines are drawn from.
 
     Raises:
-        ValueError: it is no hash of a commit.
+        PipelineError: it is no hash of a commit.
     """
     if not re.fullmatch(r"[0-9a-f]{12,64}", frozen):
-        raise ValueError(f"{frozen!r} is no hash of a commit: 12 hexadecimal digits at least")
+        raise PipelineError(f"{frozen!r} is no hash of a commit: 12 hexadecimal digits at least")
     return _FIRST + int(frozen[:8], 16)
 
 

@@ -135,11 +135,6 @@ def decoded_first(specials: dict[bytes, int], encoding: Callable[[], Any]) -> di
     return first | specials
 
 
-def is_rank_file(path: Path) -> bool:
-    """Whether a file's name says that it has ranks."""
-    return path.suffix == ".tiktoken"
-
-
 def described(
     encoding: str | None, pattern: str | None, special_tokens: Mapping[str, int] | None
 ) -> tuple[str, dict[str, int]] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from drapps.errors import DataNotFoundError, PipelineError
 from drapps.tokenizers.oracles import difference
-from drapps.tokenizers.rank_files import RankFile, decoded_first, is_rank_file
+from drapps.tokenizers.rank_files import RankFile, decoded_first
 from drapps.tokenizers.stock import Stock, StockTiktoken, StockTokenizers
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def digest_of(kept: Any) -> str:
 
 
 def _content_of(path: Path) -> Content:
-    if is_rank_file(path):
+    if path.suffix == ".tiktoken":
         raise PipelineError(
             f"{path}: a file of ranks has no pattern and no special tokens; name its encoding, "
             'such as encoding="cl100k_base", or give pattern= and special_tokens='
