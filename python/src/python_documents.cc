@@ -52,6 +52,7 @@ class PythonReader final : public text::DocumentReader {
     text::add_error(*error_, block_.file, documents);
     return true;
   }
+  bool ended() const noexcept override { return failed_; }
 
  private:
   template <class Work>

@@ -162,7 +162,8 @@ class PackedLoader(Loader):
         """The epoch of the next row of each source's least far split, in the latest pass.
 
         With several ranks those splits count that this rank has had rows of; None for a source of
-        which it has had none. Packed text that is no mixture has one source.
+        which it has had none. Packed text that is no mixture has one source. Of Parquet the end of
+        an epoch is known once the next one is begun.
         """
         if self._latest is None:
             return [None] * max(1, len(self._spec.packing.weights))

@@ -89,6 +89,19 @@ def test_every_document_of_every_source_comes_in_an_epoch_of_it(files, tokenizer
     assert sum(wanted) / len(wanted) > 1.5
 
 
+def test_an_epoch_that_ends_with_a_row_is_over(tokenizer, tmp_path):
+    alike = corpora.write_lines(tmp_path / "alike.txt", ["alike"] * LENGTH)
+    pipeline = drapps.text(alike).pack(tokenizer, LENGTH, eos=EOS)
+    rows = pipeline.epoch_rows()
+    loader = pipeline.batch(1, rows=3 * rows)
+    (whole,) = {bytes(batch["input_ids"]) for batch in itertools.islice(loader.numpy(), rows)}
+    assert whole.endswith(np.int32(tokenizer.encode_token(EOS)[0]).tobytes())
+    for epochs in (1, 2):
+        loader = pipeline.batch(1, rows=epochs * rows)
+        list(loader)
+        assert loader.latest_epochs() == [epochs]
+
+
 def test_workers_and_ranks_change_no_row(files, tokenizer):
     whole = rows_of(packed(files, tokenizer).shuffle(2).batch(12, rows=480))
     settings = packed(files, tokenizer).batch(4).export_settings()

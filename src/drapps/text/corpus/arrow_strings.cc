@@ -152,6 +152,7 @@ class BlockOfRows final : public DocumentReader {
     left_ -= *rows;
     return true;
   }
+  bool ended() const noexcept override { return left_ == 0; }
 
  private:
   RunReader reader_;

@@ -63,6 +63,8 @@ class DocumentReader {
   /// The next piece; false where the block has ended. What cannot be read further is an error in the piece, the last of
   /// the block. kResourceExhausted is the only error that is returned; another call goes on.
   virtual Result<bool> next(DocumentChunk& documents) = 0;
+  /// Whether the piece that came last is known to be the block's last.
+  virtual bool ended() const noexcept = 0;
 };
 
 /// A file of a corpus, and where in it texts lie one behind the other; negative where it has them otherwise.

@@ -22,6 +22,7 @@ class LineReader final : public DocumentReader {
   LineReader(const CorpusAccess& access, const Block& block);
   ~LineReader() override;
   Result<bool> next(DocumentChunk& documents) override;
+  bool ended() const noexcept override { return ended_; }
 
  private:
   using At = ContentReader::At;

@@ -105,9 +105,8 @@ TEST_F(BestFitPackerTest, EveryDocumentComesOnceAnEpochAndIsWholeWhereItFits) {
   std::map<std::string, int> times;
   std::size_t cut = 0, used = 0, given = 0;
   PackedRow row;
-  while (true) {
+  while (rows->cursor().epoch == 0) {
     ASSERT_TRUE(rows->next(row).ok());
-    if (rows->cursor().epoch > 0) break;  // the row is of the next one
     EXPECT_TRUE(std::all_of(row.ids.begin() + static_cast<std::ptrdiff_t>(row.used), row.ids.end(),
                             [](TokenId id) { return id == kPadId; }));
     used += row.used;
@@ -176,10 +175,9 @@ TEST_F(BestFitPackerTest, ABatchOfABudgetHasAllItsDocumentsOnceAndIsTheSameFromA
   std::map<std::string, int> times;
   std::size_t used = 0, given = 0;
   PackedRow row;
-  for (std::size_t i = 0;; ++i) {
-    const PackCursor at = rows->cursor();
+  PackCursor at = rows->cursor();
+  for (std::size_t i = 0; at.epoch == 0; ++i, at = rows->cursor()) {
     ASSERT_TRUE(rows->next(row).ok());
-    if (rows->cursor().epoch > 0) break;
     if (i % 61 == 0) {
       const std::vector<TokenId> ids(row.ids.begin(), row.ids.end());
       PackedRow same;

@@ -117,6 +117,7 @@ TEST_F(PackerTest, WhatIsReadAheadChangesNoRowAndStaysWithinTheMemory) {
   constexpr std::size_t kTight = std::size_t{60} << 20;
   const auto all = corpus(8000);
   Packing how = packing(*all);
+  how.splits = 2;  // so that each has several windows
   for (const bool ends : {false, true}) {
     how.ends = ends;
     MemoryLedger ample, tight(kTight);

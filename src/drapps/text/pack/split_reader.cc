@@ -96,12 +96,19 @@ Status SplitReader::ready() {
   return ok_status();
 }
 
+/// Where the window begins that no piece has been read of.
+PackCursor SplitReader::next_window() const noexcept {
+  if (next_place_ == blocks_.size()) return {.epoch = next_epoch_ + 1};
+  return {.epoch = next_epoch_, .place = next_place_, .piece = next_piece_};
+}
+
 SplitReader::DocumentWindow SplitReader::begin_window() {
-  if (next_place_ == blocks_.size()) {
-    begin_epoch(next_epoch_ + 1);
+  const PackCursor begin = next_window();
+  if (begin.epoch != next_epoch_) {
+    begin_epoch(begin.epoch);
     next_place_ = next_piece_ = 0;
   }
-  return {.begin = {.epoch = next_epoch_, .place = next_place_, .piece = next_piece_}};
+  return {.begin = begin};
 }
 
 Status SplitReader::read_window() {
@@ -160,18 +167,15 @@ Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
   if (reader_ == nullptr) reader_ = read_documents(access_, block(next_place_));
   auto more = reader_->next(piece);
   if (!more.ok()) return more;
-  if (!*more) {
+  const bool wanted = *more && skip_ == 0;
+  if (wanted) ++next_piece_;
+  if (skip_ > 0) --skip_;
+  if (!*more || reader_->ended()) {
     reader_.reset();
     ++next_place_;
     next_piece_ = skip_ = 0;
-    return false;
   }
-  if (skip_ > 0) {
-    --skip_;
-    return false;
-  }
-  ++next_piece_;
-  return true;
+  return wanted;
 }
 
 /// next_piece() where documents have numbers: places are then those of documents, not of blocks.
@@ -215,8 +219,9 @@ const Error* SplitReader::error(std::size_t ahead) const noexcept {
 }
 
 PackCursor SplitReader::place(std::size_t ahead) const noexcept {
-  PackCursor at = window_.begin;
-  at.document = skip_documents_ + static_cast<std::uint32_t>(next_ + ahead);
+  const bool passed = !filling_ && next_ + ahead == window_.order.size() && !ended();
+  PackCursor at = !passed ? window_.begin : ahead_ ? ahead_->begin : next_window();
+  at.document = skip_documents_ + (passed ? 0 : static_cast<std::uint32_t>(next_ + ahead));
   return at;
 }
 

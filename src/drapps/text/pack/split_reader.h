@@ -42,7 +42,8 @@ class SplitReader {
   DocumentPlace origin(std::size_t ahead) const noexcept {
     return {.file = one(ahead).file, .block = chunk(ahead).block, .at = one(ahead).at};
   }
-  /// Where the document `ahead` of the next stands in the split; `token` and `row` are zero.
+  /// Where the document `ahead` of the next stands in the split; `token` and `row` are zero. Behind the last document
+  /// of an epoch that is the beginning of the next epoch, but where epochs end.
   PackCursor place(std::size_t ahead) const noexcept;
   void advance(std::size_t documents) noexcept { next_ += documents; }
 
@@ -68,6 +69,7 @@ class SplitReader {
   std::size_t pieces_of(const DocumentWindow& window) const noexcept;
   bool whole(const DocumentWindow& window) const noexcept;
   bool memory_abounds() const noexcept;
+  PackCursor next_window() const noexcept;
   DocumentWindow begin_window();
   Status read_window();
   Status read_ahead();
