@@ -16,18 +16,20 @@ RangeCache::RangeCache(Tier& tier, std::shared_ptr<const Storage> storage, const
 
 RangeCache::~RangeCache() { tier_.leave(member_); }
 
-bool RangeCache::find(ReadRequest& request) noexcept {
+bool RangeCache::has(const Location& at) const noexcept {
+  return !tier_.empty() && at.path != nullptr && tier_.has(identity_of(at));
+}
+
+std::optional<Status> RangeCache::find(ReadRequest& request) noexcept {
   const Location& at = request.at[kFirstPart];
-  if (tier_.empty() || request.parts != 1 || at.path == nullptr) return false;
-  const RecordIdentity id = identity_of(at);
   struct stat status{};
-  if (!tier_.has(id) || ::stat(at.path, &status) != 0) return false;
+  if (request.parts != 1 || !has(at) || ::stat(at.path, &status) != 0) return {};
   const std::uint64_t state = state_of(status);
-  const View view = tier_.get({id, state, member_.number});
-  if (!view) return false;
+  const View view = tier_.get({identity_of(at), state, member_.number});
+  if (!view) return {};
   const auto kept = view.bytes();
   Buffer& into = *request.into[kFirstPart];
-  if (!catching([&] { return into.ensure(kept.size()); }).ok()) return false;
+  if (!catching([&] { return into.ensure(kept.size()); }).ok()) return {};
   std::ranges::copy(kept, into.data());
   request.bytes[kFirstPart] = {into.data(), kept.size()};
   request.identity[kFirstPart] =
@@ -36,7 +38,7 @@ bool RangeCache::find(ReadRequest& request) noexcept {
   request.begun_ns = request.wall_ns = request.cpu_ns = 0;
   request.waited = false;
   hits_.fetch_add(1, std::memory_order_relaxed);
-  return true;
+  return ok_status();
 }
 
 void RangeCache::keep(const ReadRequest& request) noexcept {

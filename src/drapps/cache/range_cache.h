@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "drapps/cache/tier.h"
 #include "drapps/storage/file_reads.h"
@@ -29,8 +30,9 @@ class RangeCache final : public KeptReads {
   /// One more pass begins.
   void begin_pass() noexcept { passes_.fetch_add(1, std::memory_order_relaxed); }
 
-  bool find(ReadRequest& request) noexcept override;
+  std::optional<Status> find(ReadRequest& request) noexcept override;
   void keep(const ReadRequest& request) noexcept override;
+  bool has(const Location& at) const noexcept override;
 
   /// Requests that it answered.
   std::uint64_t hits() const noexcept { return hits_.load(std::memory_order_relaxed); }

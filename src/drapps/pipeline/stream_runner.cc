@@ -18,7 +18,7 @@ Result<std::unique_ptr<StreamRunner>> StreamRunner::make(const RunnerParts& part
 
 StreamRunner::StreamRunner(const RunnerParts& parts)
     : WindowRunner(parts),
-      kept_(parts.kept),
+      reads_(source_->storage(), parts.kept, engine_.memory(MemoryUse::kWorkspaces), parts.settings[KnobId::kIoDepth]),
       streams_(*plan_->streams),
       deal_(streams_.deal()),
       order_{plan_->spec.sampler.shuffle, sampler_.coordinate(0).seed, sampler_.epoch(), preparer_.coordinate(0)},
@@ -37,6 +37,7 @@ StreamRunner::StreamRunner(const RunnerParts& parts)
     OwnStream own{.stream = stream, .first = known ? parts.cursors[stream] : StreamCursor{}};
     if (seek(own, before)) own_.push_back(std::move(own));
   }
+  std::ranges::sort(own_, {}, &OwnStream::row);
   for (std::size_t i = 0; i < own_.size(); ++i) idle_.push(i);
 }
 
@@ -64,6 +65,7 @@ void StreamRunner::apply(const Settings& settings) {
     const std::scoped_lock lock(mutex_);
     window_.set_depth(settings[KnobId::kPrefetchDepth]);
   }
+  reads_.set_depth(settings[KnobId::kIoDepth]);
   engine_.workers().set_share(*this, settings[KnobId::kWorkers]);
 }
 
@@ -101,7 +103,7 @@ WorkFound StreamRunner::run_one() noexcept {
   if (step >= window_.steps() || own.row >= source_->size()) return WorkFound::kNothing;
   if (step >= window_.end()) return WorkFound::kWindow;
   if (!window_.open(step)) return WorkFound::kMemory;
-  if (const Status begun = catching([&] { return begin_row(own); }); !begun.ok()) {
+  if (const Status begun = catching([&] { return begin_row(chosen); }); !begun.ok()) {
     window_.lacks(begun.error());
     return WorkFound::kMemory;
   }
@@ -146,10 +148,19 @@ WorkFound StreamRunner::end_pass(Lock& lock, std::uint64_t step) {
   return WorkFound::kWork;
 }
 
+void StreamRunner::open(OwnStream& own) {
+  own.rows = streams_.open(own.stream, order_, own.first, &reads_, engine_.memory(MemoryUse::kWorkspaces));
+}
+
 /// With the mutex held, of a stream that nobody works on.
-Status StreamRunner::begin_row(OwnStream& own) {
+Status StreamRunner::begin_row(std::size_t chosen) {
+  OwnStream& own = own_[chosen];
   if (own.rows == nullptr) {
-    own.rows = streams_.open(own.stream, order_, own.first, kept_.get(), engine_.memory(MemoryUse::kWorkspaces));
+    open(own);
+    const std::size_t behind = std::min(own_.size(), chosen + 1 + reads_.ahead());
+    for (std::size_t i = chosen + 1; i < behind; ++i) {
+      if (own_[i].rows == nullptr) open(own_[i]);
+    }
   }
   // A row that found no memory is begun again, perhaps farther on.
   return note_cursor(own);

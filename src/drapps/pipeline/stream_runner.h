@@ -6,7 +6,10 @@
 // 2. A worker takes the stream whose next row is wanted first, makes that row, and puts the stream back. So rows of a
 //    batch are made side by side, and those of a stream one after the other.
 // 3. Otherwise a stream may have rows of several ranks. Each makes all of them, and keeps its own.
-// 4. Where a stream stood before each of its last rows is remembered, so that a state may be asked for between any two
+// 4. Where storage makes readers wait, streams announce what they will read, and are opened some time before their
+// first
+//    row is made, so that they can.
+// 5. Where a stream stood before each of its last rows is remembered, so that a state may be asked for between any two
 //    batches, and by who takes batches ahead.
 #pragma once
 
@@ -18,6 +21,7 @@
 
 #include "drapps/modality/row_stream.h"
 #include "drapps/pipeline/window_runner.h"
+#include "drapps/storage/prefetched_reads.h"
 
 namespace drapps {
 
@@ -61,12 +65,13 @@ class StreamRunner final : public WindowRunner {
   /// Moves on to the first row of this rank from the row `of_stream` on; false where the stream has none.
   bool seek(OwnStream& own, std::uint64_t of_stream) const noexcept;
   WorkFound end_pass(Lock& lock, std::uint64_t step);
-  Status begin_row(OwnStream& own);
+  void open(OwnStream& own);
+  Status begin_row(std::size_t chosen);
   static Status note_cursor(OwnStream& own);
   Status make_row(OwnStream& own, std::byte* slot);
   void write_origin(const OwnStream& own, std::byte* slot, std::uint32_t place) const;
 
-  const std::shared_ptr<KeptReads> kept_;
+  PrefetchedReads reads_;
   const RowStreams& streams_;
   const RowDeal& deal_;
   const StreamOrder order_;
@@ -77,7 +82,7 @@ class StreamRunner final : public WindowRunner {
 
   // The window's mutex guards all below, but what a worker does with the stream that it has taken.
   bool stopping_ = false;
-  std::vector<OwnStream> own_;
+  std::vector<OwnStream> own_;  // by the first row that is theirs
   std::priority_queue<std::size_t, std::vector<std::size_t>, Later> idle_;
 };
 

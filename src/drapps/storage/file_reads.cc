@@ -4,7 +4,7 @@ namespace drapps {
 
 Status FileReads::read(ReadRequest& request) const {
   if (kept_ == nullptr) return storage_.read(request);
-  if (kept_->find(request)) return ok_status();
+  if (auto answer = kept_->find(request)) return *std::move(answer);
   request.waited = !storage_.try_read(request);
   if (request.waited) DRAPPS_RETURN_IF_ERROR(storage_.read(request));
   kept_->keep(request);

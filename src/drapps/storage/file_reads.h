@@ -4,20 +4,31 @@
 //   DRAPPS_RETURN_IF_ERROR(reads.read(request));
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include "drapps/base/result.h"
 #include "drapps/storage/reader.h"
 #include "drapps/storage/storage.h"
 
 namespace drapps {
 
-/// What was read of files before. Both members may be called from any thread, for different requests at once.
+/// What was read of files before it is wanted. Every member may be called from any thread, for different requests at
+/// once.
 class KeptReads {
  public:
   virtual ~KeptReads() = default;
-  /// Answers a request for one part of a file, into its buffer; false where it is not kept, or the file has changed.
-  virtual bool find(ReadRequest& request) noexcept = 0;
+  /// Answers a request for one part of a file, into its buffer, or says what is wrong; nothing where the part is not
+  /// kept, or the file has changed.
+  virtual std::optional<Status> find(ReadRequest& request) noexcept = 0;
   /// A request was read, and `waited` says whether the storage made it wait: what it has may be kept.
   virtual void keep(const ReadRequest& request) noexcept = 0;
+  /// Whether a part is kept, as far as is known without a look at its file.
+  virtual bool has(const Location& at) const noexcept = 0;
+  /// How many of the parts that come next are worth a prefetch().
+  virtual std::size_t ahead() const noexcept { return 0; }
+  /// A part of a file will be wanted soon, for which find() may then wait.
+  virtual void prefetch(const Location& /*at*/) noexcept {}
 };
 
 /// A storage, and what is kept of it. Both outlive it.
@@ -27,6 +38,11 @@ class FileReads {
 
   /// Storage::read() for a request of one part, where it is not kept.
   Status read(ReadRequest& request) const;
+  /// As KeptReads has them.
+  std::size_t ahead() const noexcept { return kept_ == nullptr ? 0 : kept_->ahead(); }
+  void prefetch(const Location& at) const noexcept {
+    if (kept_ != nullptr) kept_->prefetch(at);
+  }
 
  private:
   Storage& storage_;

@@ -15,7 +15,13 @@ namespace {
 constexpr std::uint64_t kFetch = std::uint64_t{1} << 20;
 // Behind the block, where most lines end soon.
 constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;
+constexpr std::uint64_t kPrefetched = ContentReader::kPiece / kFetch;
 constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;  // of what is decompressed
+
+/// What is read at once from a place in a file on, of a block that ends at `end`.
+std::uint64_t fetched_from(std::uint64_t at, std::uint64_t end, std::uint64_t file) noexcept {
+  return at < end ? std::min(kFetch, end - at) : std::min(kFetchBeyond, file - at);
+}
 
 }  // namespace
 
@@ -107,15 +113,27 @@ ContentReader::ContentReader(const CorpusAccess& access, const Block& block)
 
 ContentReader::~ContentReader() = default;
 
+void ContentReader::prefetch(const CorpusAccess& access, const Block& block, std::uint64_t at) {
+  const Corpus::File& file = access.corpus.file(block);
+  const std::uint64_t end = block.offset + block.length;
+  // Behind a block of lines its last one ends; what is compressed mostly ends with a line.
+  const std::uint64_t behind = file.compression == Compression::kNone ? std::min(file.size, end + 1) : end;
+  for (std::uint64_t i = 0; i < kPrefetched && at < behind; ++i) {
+    const std::uint64_t bytes = fetched_from(at, end, file.size);
+    access.storage.prefetch(access.corpus.range(block.file, at, bytes));
+    at += bytes;
+  }
+}
+
 /// More input, where all of it is used and the file has more.
 Status ContentReader::fetch() {
-  const std::uint64_t bytes =
-      next_ < end_ ? std::min(kFetch, end_ - next_) : std::min(kFetchBeyond, file_.size - next_);
+  const std::uint64_t bytes = fetched_from(next_, end_, file_.size);
   ReadRequest request;
   request.at[kFirstPart] = access_.corpus.range(block_.file, next_, bytes);
   request.parts = 1;
   request.into[kFirstPart] = &input_;
   input_size_ = used_ = 0;
+  if (access_.storage.ahead() > 0) prefetch(access_, block_, next_ + bytes);
   Status status = access_.storage.read(request);
   if (!status.ok()) {
     if (status.error().offset < 0) status.error().offset = static_cast<std::int64_t>(next_);

@@ -30,6 +30,9 @@ class ContentReader {
   /// offset in the file, and no path; after kResourceExhausted another call goes on.
   Result<At> read(std::string& into);
 
+  /// Announces what a reader of the block reads from a place of the file on, about as much as a piece has.
+  static void prefetch(const CorpusAccess& access, const Block& block, std::uint64_t at);
+
   static constexpr std::size_t kPiece = std::size_t{2} << 20;  // most blocks are read in one piece
 
  private:

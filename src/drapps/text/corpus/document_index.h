@@ -17,6 +17,8 @@ class NumberedDocuments {
   /// Appends the document of a number below DocumentIndex::size(), or its error, to `documents`; nothing where it is
   /// empty. kResourceExhausted is the only error that is returned; another call goes on.
   virtual Status read(std::uint64_t number, DocumentChunk& documents) = 0;
+  /// Announces that a document is read soon.
+  virtual void prefetch(std::uint64_t /*number*/) {}
 };
 
 /// Immutable. They are numbered file by file, in the order of the corpus.

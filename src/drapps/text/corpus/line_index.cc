@@ -46,11 +46,16 @@ class IndexedLines final : public NumberedDocuments {
     add_error(std::move(error), at.file, documents);
     return ok_status();
   }
+  void prefetch(std::uint64_t number) override { storage_.prefetch(range_of(index_.at(number))); }
 
  private:
+  Location range_of(const LineIndex::IndexedLine& at) const {
+    const std::uint64_t most = corpus_.options().max_document + 1;
+    return corpus_.range(at.file, at.begin, std::min(at.end - at.begin, most));
+  }
   Status append(const LineIndex::IndexedLine& at, std::string& text) {
     const std::size_t most = corpus_.options().max_document;
-    auto bytes = fetch(at, std::min<std::uint64_t>(at.end - at.begin, most + 1));
+    auto bytes = fetch(at);
     if (!bytes.ok()) return std::move(bytes).error();
     std::string_view line = bytes->substr(0, bytes->find('\n'));
     if (line.size() > most) return too_large(most);
@@ -66,9 +71,9 @@ class IndexedLines final : public NumberedDocuments {
     object_.append(simdjson::SIMDJSON_PADDING, '\0');
     return json_->read(std::string_view(object_).substr(0, line.size()), text);
   }
-  Result<std::string_view> fetch(const LineIndex::IndexedLine& at, std::uint64_t bytes) {
+  Result<std::string_view> fetch(const LineIndex::IndexedLine& at) {
     ReadRequest request;
-    request.at[kFirstPart] = corpus_.range(at.file, at.begin, bytes);
+    request.at[kFirstPart] = range_of(at);
     request.parts = 1;
     request.into[kFirstPart] = &input_;
     DRAPPS_RETURN_IF_ERROR(storage_.read(request));

@@ -20,6 +20,7 @@ constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
 // Bytes of a piece of documents by number, at least, where there are as many.
 constexpr std::size_t kNumberedBytes = std::size_t{1} << 20;
 constexpr std::uint32_t kNumberedDocuments = 1024;  // at most
+constexpr std::size_t kBlocksAhead = 32;            // of all splits, each of about 1 MiB
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::DocumentText);
@@ -46,12 +47,15 @@ SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std
       next_place_(std::min(at.place, blocks_.size())),
       next_piece_(at.piece),
       skip_(at.piece),
-      skip_documents_(at.document) {}
+      skip_documents_(at.document) {
+  prefetch_blocks(0);
+}
 
 SplitReader::~SplitReader() { access_.ledger.release(window_.charged + (ahead_ ? ahead_->charged : 0)); }
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
+  announced_ = 0;
   blocks_ = SplitBlocks(access_.corpus.dealt(), packing_, split_, epoch);
 }
 
@@ -164,7 +168,10 @@ Status SplitReader::read_piece(DocumentWindow& window) {
 /// Reads the next piece. False where it is not wanted, or the block in hand has none any more.
 Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
   if (numbered_ != nullptr) return read_numbered(piece);
-  if (reader_ == nullptr) reader_ = read_documents(access_, block(next_place_));
+  if (reader_ == nullptr) {
+    prefetch_blocks(1);
+    reader_ = read_documents(access_, block(next_place_));
+  }
   auto more = reader_->next(piece);
   if (!more.ok()) return more;
   const bool wanted = *more && skip_ == 0;
@@ -178,11 +185,38 @@ Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
   return wanted;
 }
 
+/// Announces some blocks, from the one that comes next on or from so many behind it.
+void SplitReader::prefetch_blocks(std::uint32_t behind) {
+  const std::size_t ahead = std::min(access_.storage.ahead(), kBlocksAhead);
+  if (ahead == 0 || numbered_ != nullptr || access_.corpus.foreign() != nullptr) return;
+  const SplitBlocks* blocks = &blocks_;
+  std::optional<SplitBlocks> next_epoch;
+  std::uint32_t place = next_place_ + behind;
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, ahead / packing_.splits); ++i, ++place) {
+    if (place >= blocks->size()) {
+      if (packing_.ends || next_epoch) return;
+      blocks = &next_epoch.emplace(access_.corpus.dealt(), packing_, split_, next_epoch_ + 1);
+      place = 0;
+    }
+    const Block& next = access_.corpus.blocks()[blocks->at(place)];
+    ContentReader::prefetch(access_, next, next.offset);
+  }
+}
+
+/// Announces documents with numbers from a place of the epoch on.
+void SplitReader::prefetch_documents(std::uint32_t from) {
+  const std::uint64_t behind = std::min<std::uint64_t>(blocks_.size(), from + access_.storage.ahead());
+  for (announced_ = std::max(announced_, from); announced_ < behind; ++announced_) {
+    numbered_->prefetch(blocks_.at(announced_));
+  }
+}
+
 /// next_piece() where documents have numbers: places are then those of documents, not of blocks.
 Result<bool> SplitReader::read_numbered(DocumentChunk& piece) {
   std::uint32_t place = next_place_;
   const auto full = [&] { return place - next_place_ == kNumberedDocuments || piece.text.size() >= kNumberedBytes; };
   for (; place < blocks_.size() && !full(); ++place) {
+    prefetch_documents(place + 1);
     DRAPPS_RETURN_IF_ERROR(numbered_->read(blocks_.at(place), piece));
   }
   next_place_ = place;

@@ -76,6 +76,8 @@ class SplitReader {
   Status read_piece(DocumentWindow& window);
   Result<bool> next_piece(DocumentChunk& piece);
   Result<bool> read_numbered(DocumentChunk& piece);
+  void prefetch_blocks(std::uint32_t behind);
+  void prefetch_documents(std::uint32_t from);
   void begin_epoch(std::uint32_t epoch);
   void put_in_order();
 
@@ -91,6 +93,7 @@ class SplitReader {
   std::uint32_t next_epoch_;                           // where the next piece is read from
   std::uint32_t next_place_;
   std::uint32_t next_piece_;
+  std::uint32_t announced_ = 0;   // documents with numbers, up to this place
   std::uint32_t skip_ = 0;        // pieces of the block in hand that are not wanted
   std::uint32_t skip_documents_;  // of the first window
   bool filling_ = false;          // window_ is not whole yet

@@ -24,27 +24,51 @@ TokenPacker::TokenPacker(const TokenSet& set, const FileReads& storage, MemoryLe
       rows_(rows_of(set, packing)),
       row_(at.row),
       buffer_(ledger) {
-  first_epoch_ = at.epoch - static_cast<std::uint32_t>(number() / rows_);
+  first_epoch_ = at.epoch - static_cast<std::uint32_t>(number(row_) / rows_);
+  prefetch(row_);
 }
 
-PackCursor TokenPacker::cursor() const noexcept { return {.row = row_, .epoch = epoch()}; }
+PackCursor TokenPacker::cursor() const noexcept { return {.row = row_, .epoch = epoch(row_)}; }
 
-/// The row's index among the rows of the set.
-std::uint64_t TokenPacker::index() {
-  const std::uint64_t place = number() % rows_;
+/// The index of a row of the split among the rows of the set.
+std::uint64_t TokenPacker::index(std::uint64_t row) {
+  const std::uint64_t place = number(row) % rows_;
   if (!packing_.shuffle) return place;
-  if (!order_ || order_epoch_ != epoch()) {
-    order_epoch_ = epoch();
+  if (!order_ || order_epoch_ != epoch(row)) {
+    order_epoch_ = epoch(row);
     order_.emplace(rows_, packing_.seed, order_epoch_);
   }
   return order_->at(place);
 }
 
+/// Whether a document begins with a row, the id before it tells.
+TokenPacker::PlacedRow TokenPacker::placed(std::uint64_t row) {
+  const std::uint64_t begin = index(row) * packing_.length;
+  return {begin, set_.options().documents == DocumentsBy::kEos && begin > 0 ? std::size_t{1} : 0};
+}
+
+/// Announces some rows of the epoch from one of the split's on.
+void TokenPacker::prefetch(std::uint64_t from) {
+  const std::size_t ahead = storage_.ahead();
+  if (ahead == 0) return;
+  const std::uint64_t behind = from + std::max<std::uint64_t>(1, ahead / packing_.splits);
+  announced_ = std::max(announced_, from);
+  for (; announced_ < behind && epoch(announced_) == epoch(row_); ++announced_) {
+    const auto [begin, before] = placed(announced_);
+    const std::uint64_t ids = before + packing_.length + packing_.lookahead;
+    for (std::uint64_t done = 0; done < ids;) {
+      const TokenPiece piece = set_.piece(begin - before + done, ids - done);
+      storage_.prefetch(piece.at);
+      done += piece.ids;
+    }
+  }
+}
+
 Status TokenPacker::next(PackedRow& row) {
-  const std::uint64_t begin = index() * packing_.length;
+  const auto [begin, before] = placed(row_);
   const std::size_t wanted = packing_.length + packing_.lookahead;
-  // Whether a document begins with the row, the id before it tells.
-  before_ = set_.options().documents == DocumentsBy::kEos && begin > 0 ? 1 : 0;
+  before_ = before;
+  prefetch(row_ + 1);
   Status status = catching([&] { return read(begin - before_, before_ + wanted); });
   if (!status.ok() && status.error().code == ErrorCode::kResourceExhausted) return status;
   ++row_;

@@ -34,9 +34,20 @@ class TokenPacker final : public Packer {
   std::vector<Error> take_errors() noexcept override { return std::exchange(errors_, {}); }
 
  private:
-  std::uint64_t number() const noexcept { return row_ * packing_.splits + split_; }
-  std::uint32_t epoch() const noexcept { return first_epoch_ + static_cast<std::uint32_t>(number() / rows_); }
-  std::uint64_t index();
+  /// Where a row lies in the set, with the id before it where that is wanted.
+  struct PlacedRow {
+    std::uint64_t begin;
+    std::size_t before;  // 0 or 1
+  };
+
+  /// The number of a row of the split, over all splits and epochs of the pass.
+  std::uint64_t number(std::uint64_t row) const noexcept { return row * packing_.splits + split_; }
+  std::uint32_t epoch(std::uint64_t row) const noexcept {
+    return first_epoch_ + static_cast<std::uint32_t>(number(row) / rows_);
+  }
+  std::uint64_t index(std::uint64_t row);
+  PlacedRow placed(std::uint64_t row);
+  void prefetch(std::uint64_t from);
   Status read(std::uint64_t first, std::uint64_t ids);
   void list_documents(std::uint64_t begin);
 
@@ -46,6 +57,7 @@ class TokenPacker final : public Packer {
   const std::uint32_t split_;
   const std::uint64_t rows_;
   std::uint64_t row_;
+  std::uint64_t announced_ = 0;    // rows, up to this one
   std::uint32_t first_epoch_ = 0;  // of the pass
   std::optional<Permutation> order_;
   std::uint32_t order_epoch_ = 0;
