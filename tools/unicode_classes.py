@@ -24,6 +24,7 @@ CLASSES = (
     r"\p{M}",
     r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]",
     r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]",
+    r"[\p{P}\p{S}]",
 )
 CODE_POINTS = [*range(0xD800), *range(0xE000, 0x110000)]
 EVERYTHING = "".join(map(chr, CODE_POINTS))

@@ -16,13 +16,27 @@ O200K = (
 )
 TEKKEN = O200K.replace(f"{_WORDS}?", "").replace("{1,3}", "")
 
-# Of tokenizer.json. GPT-2's stands in the library itself; cl100k's has there the form of Llama 3's.
-HUGGING_FACE: dict[str, str | None] = {
-    "gpt2": None,
-    "llama3": LLAMA3,
-    "o200k": O200K,
-    "qwen2": QWEN2,
-    "tekken": TEKKEN,
+DEEPSEEK = (
+    r"\p{N}{1,3}",
+    "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^"""
+    "\r\n"
+    r"\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+["
+    "\r\n"
+    r"]*|\s*["
+    "\r\n"
+    r"]+|\s+(?!\S)|\s+",
+)
+
+# Of tokenizer.json, each of which cuts what the one before has cut. GPT-2's stands in the library
+# itself; cl100k's has there the form of Llama 3's.
+HUGGING_FACE: dict[str, tuple[str, ...]] = {
+    "gpt2": (),
+    "llama3": (LLAMA3,),
+    "o200k": (O200K,),
+    "qwen2": (QWEN2,),
+    "tekken": (TEKKEN,),
+    "deepseek": DEEPSEEK,
 }
 
 # Of tiktoken's encodings.

@@ -225,15 +225,13 @@ def _cut(tokenizer: Any, pattern: str) -> None:
     """Gives a tokenizer a pattern, and what goes with it."""
     from tokenizers import Regex, decoders, pre_tokenizers, processors
 
-    expression = HUGGING_FACE[pattern]
-    if expression is None:
+    expressions = HUGGING_FACE[pattern]
+    if not expressions:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     else:
+        splits = [pre_tokenizers.Split(Regex(each), "isolated") for each in expressions]
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [
-                pre_tokenizers.Split(Regex(expression), "isolated"),
-                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-            ]
+            [*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
         )
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)

@@ -29,12 +29,17 @@ O200K = (
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace("{1,3}", "")
+DEEPSEEK = (
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"""
+    r""" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
 PATTERNS = {
-    "gpt2": None,
-    "llama3": CL100K,
-    "qwen2": CL100K.replace("{1,3}", ""),
-    "o200k": O200K,
-    "tekken": TEKKEN,
+    "gpt2": (),
+    "llama3": (CL100K,),
+    "qwen2": (CL100K.replace("{1,3}", ""),),
+    "o200k": (O200K,),
+    "tekken": (TEKKEN,),
+    "deepseek": (r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", DEEPSEEK),  # noqa: RUF001
 }
 TIKTOKEN_PATTERNS = {
     "r50k": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
@@ -105,11 +110,11 @@ def trained(name: str, ignore_merges: bool = False):
     from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors, trainers
 
     tokenizer = tokenizers.Tokenizer(models.BPE(ignore_merges=ignore_merges))
-    own = PATTERNS[name] is None
-    steps = [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=own)]
-    if not own:
-        steps.insert(0, pre_tokenizers.Split(tokenizers.Regex(PATTERNS[name]), "isolated"))
-    tokenizer.pre_tokenizer = steps[0] if own else pre_tokenizers.Sequence(steps)
+    steps = [
+        *(pre_tokenizers.Split(tokenizers.Regex(each), "isolated") for each in PATTERNS[name]),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not PATTERNS[name]),
+    ]
+    tokenizer.pre_tokenizer = steps[0] if len(steps) == 1 else pre_tokenizers.Sequence(steps)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=2000,
@@ -150,7 +155,9 @@ def gpt2():
     return trained("gpt2")
 
 
-@pytest.mark.parametrize("name", some_full(PATTERNS, "gpt2", "llama3", "o200k", "tekken"))
+@pytest.mark.parametrize(
+    "name", some_full(PATTERNS, "gpt2", "llama3", "o200k", "tekken", "deepseek")
+)
 def test_ids_are_those_of_tokenizers(gpt2, name):
     stock = gpt2 if name == "gpt2" else trained(name, ignore_merges=name == "llama3")
     ours = drapps.tokenizer(stock)

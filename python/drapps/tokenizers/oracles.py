@@ -15,18 +15,19 @@ from typing import Any
 # Versions that the tables were swept from, and what a sweep of them comes to.
 SWEPT = {"tokenizers": "0.23.3", "tiktoken": "0.14.0"}
 DIGESTS = {
-    "tokenizers": "8b2090ad00c85273524808db674521f6",
-    "tiktoken": "b30e36296232b0a8aaa179c0ca265fac",
+    "tokenizers": "11003e99cddec316b2f5bce3afd50dd4",
+    "tiktoken": "386f078bd6bce4822663b0d4983ae7fe",
 }
 CLASSES = (
     r"\p{L}",
     r"\p{N}",
     r"\s",
     r"\p{M}",
+    r"[\p{P}\p{S}]",
     r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]",
     r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]",
 )
-FEW = r"[\p{M}\p{N}\s]"
+FEW = r"[\p{M}\p{N}\s\p{P}\p{S}]"
 
 
 @cache
@@ -87,8 +88,8 @@ def _sweep_tokenizers(digest: Any) -> None:
     # Each takes a second: letters are what is in the first two and no mark, and all else is few.
     few = members(FEW, text)
     for kept in (
-        *(members(pattern, text) for pattern in CLASSES[4:]),
-        *(members(pattern, few) for pattern in CLASSES[:4]),
+        *(members(pattern, text) for pattern in CLASSES[5:]),
+        *(members(pattern, few) for pattern in CLASSES[:5]),
     ):
         digest.update(kept.encode() + b"\0")
     apart = "\0".join(chars)
@@ -113,7 +114,7 @@ def _sweep_tiktoken(digest: Any) -> None:
 
 def _kept_digest(library: str, version: str) -> str:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
-    place = Path(base) / "drapps" / "tokenizers" / f"{library}-{version}.json"
+    place = Path(base) / "drapps" / "tokenizers" / f"{library}-{version}-{len(CLASSES)}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return str(json.loads(place.read_text("utf-8"))["digest"])
     digest = digest_of(library)

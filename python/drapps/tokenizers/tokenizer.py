@@ -218,10 +218,10 @@ def tokenizer(
 ) -> Any:
     """A tokenizer whose ids are those of the library that `source` is from, made much faster.
 
-    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k, Qwen 2 and
-    tekken, with text as it is or in a normal form of Unicode. What would not be reproduced to the
-    id is left to the library itself: then ``native`` is False, and ``reason`` says what stood in
-    the way.
+    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k, Qwen 2,
+    tekken and DeepSeek V3, with text as it is or in a normal form of Unicode. What would not be
+    reproduced to the id is left to the library itself: then ``native`` is False, and ``reason``
+    says what stood in the way.
 
     Args:
         source: path of a ``tokenizer.json`` or its folder, a ``tokenizers.Tokenizer``, a

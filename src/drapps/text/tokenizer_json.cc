@@ -1,6 +1,7 @@
 #include "drapps/text/tokenizer_json.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "drapps/base/caught.h"
@@ -14,7 +15,7 @@
 namespace drapps::text {
 namespace {
 
-Result<Pattern> pattern_of_split(const Json& split) {
+Result<std::string> regex_of(const Json& split) {
   const bool all_kept = (has(split, "behavior", "Isolated", false) && has(split, "invert", false, false)) ||
                         (has(split, "behavior", "Removed", false) && has(split, "invert", true, false));
   if (!all_kept) return refused("a Split that does not keep the matches of its pattern apart");
@@ -23,9 +24,21 @@ Result<Pattern> pattern_of_split(const Json& split) {
       !(*pattern)["Regex"].is_string()) {
     return refused("a Split by a string");
   }
-  const auto& regex = (*pattern)["Regex"].get_ref<const std::string&>();
-  if (const auto known = pattern_of(regex, Oracle::kTokenizers)) return *known;
-  return refused("the pattern " + regex);
+  return (*pattern)["Regex"].get<std::string>();
+}
+
+/// The pattern of the Splits before the last step.
+Result<Pattern> pattern_of_splits(std::span<const Json> steps) {
+  std::vector<std::string> regexes;
+  std::string all;
+  for (const Json& step : steps.first(steps.size() - 1)) {
+    auto regex = regex_of(step);
+    if (!regex.ok()) return std::move(regex).error();
+    all += (all.empty() ? "" : ", then ") + *regex;
+    regexes.push_back(*std::move(regex));
+  }
+  if (const auto known = pattern_of(regexes)) return *known;
+  return refused("the pattern " + all);
 }
 
 Result<Pattern> read_pattern(const Json& file) {
@@ -44,7 +57,10 @@ Result<Pattern> read_pattern(const Json& file) {
   if (!has(bytes, "add_prefix_space", false, false)) return refused("add_prefix_space of ByteLevel");
   const bool own_pattern = has(bytes, "use_regex", true, true);
   if (steps.size() == 1 && own_pattern) return Pattern::kGpt2;
-  if (steps.size() == 2 && !own_pattern && type_of(steps[0]) == "Split") return pattern_of_split(steps[0]);
+  const auto is_split = [](const Json& step) { return type_of(step) == "Split"; };
+  if (steps.size() > 1 && !own_pattern && std::all_of(steps.begin(), steps.end() - 1, is_split)) {
+    return pattern_of_splits(steps);
+  }
   std::string chain;
   for (const Json& step : steps) chain += (chain.empty() ? "" : ", ") + type_of(step);
   return refused("the pre_tokenizers " + chain);

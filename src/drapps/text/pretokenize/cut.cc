@@ -26,9 +26,10 @@ Cut CutKernels::* member_of(Pattern pattern) noexcept {
     case Pattern::kCl100kTail: return &CutKernels::cl100k_tail;
     case Pattern::kQwen2: return &CutKernels::qwen2;
     case Pattern::kO200k: return &CutKernels::o200k;
-    case Pattern::kTekken: break;
+    case Pattern::kTekken: return &CutKernels::tekken;
+    case Pattern::kDeepSeek: break;
   }
-  return &CutKernels::tekken;
+  return &CutKernels::deepseek;
 }
 
 }  // namespace
@@ -40,6 +41,7 @@ const CutKernels kCutPortable = {
     .qwen2 = cut_one_by_one<match_qwen2>,
     .o200k = cut_one_by_one<match_o200k>,
     .tekken = cut_one_by_one<match_tekken>,
+    .deepseek = cut_one_by_one<match_deepseek>,
 };
 
 Cut cut_of(Pattern pattern, kernel::Level level) noexcept {

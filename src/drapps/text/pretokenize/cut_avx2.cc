@@ -34,6 +34,9 @@ class Avx2Bytes {
             .high = joined(low_, high_)};
   }
 
+  /// ASCII that is no letter, digit, punctuation or white space.
+  std::uint64_t controls() const noexcept { return (within('\0', '\x1F') & ~within('\t', '\r')) | is('\x7F'); }
+
   ContractionMasks contractions(bool any_case) const noexcept {
     const Avx2Bytes folded = any_case ? lower_case() : *this;
     return {.single = folded.is('s') | folded.is('t') | folded.is('m') | folded.is('d'),
@@ -80,6 +83,7 @@ const CutKernels kCutAvx2 = {
     .qwen2 = cut_blocks<Avx2Bytes, Cl100kBegins<1>, match_qwen2>,
     .o200k = nullptr,
     .tekken = nullptr,
+    .deepseek = cut_blocks<Avx2Bytes, DeepSeekBegins, match_deepseek>,
 };
 
 }  // namespace drapps::text

@@ -25,6 +25,9 @@ class Avx512Bytes {
             .high = _mm512_movepi8_mask(bytes_)};
   }
 
+  /// ASCII that is no letter, digit, punctuation or white space.
+  std::uint64_t controls() const noexcept { return (below(bytes_, '\0', 0x20) & ~below(bytes_, '\t', 5)) | is('\x7F'); }
+
   ContractionMasks contractions(bool any_case) const noexcept {
     const Avx512Bytes folded(any_case ? _mm512_or_si512(bytes_, _mm512_set1_epi8(0x20)) : bytes_);
     return {.single = folded.is('s') | folded.is('t') | folded.is('m') | folded.is('d'),
@@ -53,6 +56,7 @@ const CutKernels kCutAvx512 = {
     .qwen2 = cut_blocks<Avx512Bytes, Cl100kBegins<1>, match_qwen2>,
     .o200k = nullptr,
     .tekken = nullptr,
+    .deepseek = cut_blocks<Avx512Bytes, DeepSeekBegins, match_deepseek>,
 };
 
 }  // namespace drapps::text

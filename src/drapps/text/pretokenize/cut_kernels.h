@@ -13,6 +13,7 @@ struct CutKernels {
   Cut qwen2;
   Cut o200k;
   Cut tekken;
+  Cut deepseek;
 };
 
 extern const CutKernels kCutPortable;  // the reference: one match after the other

@@ -46,7 +46,9 @@ inline std::uint64_t with_contractions(std::uint64_t begins, std::uint64_t apost
 
 /// The pattern of GPT-2.
 struct Gpt2Begins {
-  static constexpr bool kAnyCase = false;  // of contractions
+  static constexpr bool kAnyCase = false;        // of contractions
+  static constexpr bool kContractions = true;    // whether there are any
+  static constexpr bool kControlsApart = false;  // whether the matcher is asked where control characters are
 
   static std::uint64_t find(const ByteMasks& is, unsigned /*top*/, unsigned& /*last*/) noexcept {
     const std::uint64_t words = firsts(is.letter) | firsts(is.digit) | firsts(is.other());
@@ -56,9 +58,12 @@ struct Gpt2Begins {
 };
 
 /// cl100k and its kin, with at most so many digits.
-template <int kDigits>
+/// @tparam kNumbersApart  whether white space in front of a number does not leave its last character to that.
+template <int kDigits, bool kNumbersApart = false>
 struct Cl100kBegins {
   static constexpr bool kAnyCase = true;
+  static constexpr bool kContractions = !kNumbersApart;
+  static constexpr bool kControlsApart = kNumbersApart;
 
   static std::uint64_t find(const ByteMasks& is, unsigned top, unsigned& last) noexcept {
     const std::uint64_t other = is.other();
@@ -68,7 +73,8 @@ struct Cl100kBegins {
     const std::uint64_t blank = white & ~is.newline;
     // Of a run of white space the part up to its last newline is one pretoken, what follows but its last character
     // another, and the last character goes with what is behind it.
-    const std::uint64_t last_blank = blank & ~(blank >> 1) & ~(is.newline >> 1);
+    const std::uint64_t whole = kNumbersApart ? is.newline | is.digit : is.newline;  // what it does not go with
+    const std::uint64_t last_blank = blank & ~(blank >> 1) & ~(whole >> 1);
     const std::uint64_t first_blank = firsts(blank);
     const std::uint64_t behind = (blank + first_blank) & ~blank;  // one bit for each run, in the same order
     const std::uint64_t to_word = _pdep_u64(_pext_u64(~is.newline, behind), first_blank);
@@ -94,6 +100,10 @@ struct Cl100kBegins {
   }
 };
 
+/// DeepSeek's, which has ASCII as cl100k does, but for contractions, what stands before numbers, and control
+/// characters.
+using DeepSeekBegins = Cl100kBegins<3, true>;
+
 /// Writes `base` plus the number of each bit, the lowest first.
 inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::uint32_t* out) noexcept {
   std::uint32_t* const end = out + std::popcount(bits);
@@ -108,8 +118,8 @@ inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::ui
 }
 
 /// A Cut that takes ASCII 64 bytes at a time and asks the matcher for all else.
-/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks() and contractions(any_case) say what they
-///                are.
+/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks(), controls() and contractions(any_case) say
+///                what they are.
 template <class Bytes, class Begins, auto kMatch>
 std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t* ends, std::size_t capacity) noexcept {
   constexpr std::ptrdiff_t kFew = 16;  // that the matcher does at least as well
@@ -120,13 +130,14 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
   while (p < end && full - out >= static_cast<std::ptrdiff_t>(kCutStep)) {
     if (end - p >= kFew) {
       const Bytes bytes(p, static_cast<std::size_t>(end - p));
-      const ByteMasks masks = bytes.masks();
+      ByteMasks masks = bytes.masks();
+      if constexpr (Begins::kControlsApart) masks.high |= bytes.controls();
       const unsigned known =
           static_cast<unsigned>(std::min<std::size_t>(std::countr_zero(masks.high), static_cast<std::size_t>(end - p)));
       if (known >= 4) {
         unsigned last = std::min(60U, known - 3);
         std::uint64_t begins = Begins::find(masks, std::min(known, 64U) - 1, last);
-        if (masks.apostrophe & begins) {
+        if (Begins::kContractions && (masks.apostrophe & begins)) {
           begins = with_contractions(begins, masks.apostrophe, bytes.contractions(Begins::kAnyCase));
         }
         begins &= (std::uint64_t{2} << last) - 2;

@@ -87,7 +87,13 @@ std::string made_text(std::mt19937& random, bool ascii, std::size_t pieces) {
                                             "\u0416",
                                             "\u00DF",
                                             "\u2014",
-                                            "\u201C"};
+                                            "\u201C",
+                                            "\u3042",
+                                            "\u30FB",
+                                            "\u3099",
+                                            "\u3040",
+                                            "\uE000",
+                                            "\u200D"};
   constexpr std::size_t kAll = std::size(kPieces);
   constexpr std::size_t kAscii = 39;
   std::string text;

@@ -12,5 +12,6 @@ const std::uint8_t* match_cl100k_tail(const std::uint8_t* text, const std::uint8
 const std::uint8_t* match_qwen2(const std::uint8_t* text, const std::uint8_t* end) noexcept;
 const std::uint8_t* match_o200k(const std::uint8_t* text, const std::uint8_t* end) noexcept;
 const std::uint8_t* match_tekken(const std::uint8_t* text, const std::uint8_t* end) noexcept;
+const std::uint8_t* match_deepseek(const std::uint8_t* text, const std::uint8_t* end) noexcept;
 
 }  // namespace drapps::text

@@ -15,15 +15,7 @@ Place match(Place text, Place end) noexcept {
   const Char first = char_at(table, text);
   const Place second = text + first.size;
   if (first.major() == kLetter) return skip_major(table, second, end, kLetter);
-  if (first.major() == kNumber) {
-    Place p = second;
-    for (int digits = 1; digits < kDigits && p < end; ++digits) {
-      const Char next = char_at(table, p);
-      if (next.major() != kNumber) break;
-      p += next.size;
-    }
-    return p;
-  }
+  if (first.major() == kNumber) return skip_numbers(table, text, end, kDigits);
   if (second < end && !is_newline(*text)) {
     const Char next = char_at(table, second);
     if (next.major() == kLetter) return skip_major(table, second + next.size, end, kLetter);

@@ -31,15 +31,7 @@ Place match_cased(Place text, Place end) noexcept {
   const Place second = text + first.size;
   Place capitals = text;
   const auto past_word = [end](Place p) { return kContractions ? skip_contraction<true>(p, end) : p; };
-  if (first.major() == kNumber) {
-    Place p = second;
-    for (int digits = 1; digits < kDigits && p < end; ++digits) {
-      const Char next = char_at(table, p);
-      if (next.major() != kNumber) break;
-      p += next.size;
-    }
-    return p;
-  }
+  if (first.major() == kNumber) return skip_numbers(table, text, end, kDigits);
   const bool prefix = first.major() != kLetter && !is_newline(*text);
   const Place begin = prefix ? second : text;
   Place word = cased_word(table, begin, end, capitals);

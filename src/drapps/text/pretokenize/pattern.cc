@@ -1,5 +1,8 @@
 #include "drapps/text/pretokenize/pattern.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "drapps/text/pretokenize/match.h"
 
 namespace drapps::text {
@@ -38,7 +41,29 @@ constexpr KnownPattern kKnown[] = {
      Pattern::kTekken, true},
 };
 
+// DeepSeek's, of which the last has newlines as they are, or escaped as others do.
+constexpr std::string_view kDeepSeekNumbers = R"(\p{N}{1,3})";
+constexpr std::string_view kDeepSeekHan = "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+";
+constexpr std::string_view kDeepSeekRest[] = {
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^)"
+    "\r\n"
+    R"(\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[)"
+    "\r\n"
+    R"(]*|\s*[)"
+    "\r\n"
+    R"(]+|\s+(?!\S)|\s+)",
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+    R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+};
+
 }  // namespace
+
+std::optional<Pattern> pattern_of(std::span<const std::string> regexes) noexcept {
+  if (regexes.size() == 1) return pattern_of(regexes[0], Oracle::kTokenizers);
+  const bool deepseek = regexes.size() == 3 && regexes[0] == kDeepSeekNumbers && regexes[1] == kDeepSeekHan &&
+                        std::ranges::find(kDeepSeekRest, regexes[2]) != std::end(kDeepSeekRest);
+  return deepseek ? std::optional(Pattern::kDeepSeek) : std::nullopt;
+}
 
 std::optional<Pattern> pattern_of(std::string_view regex, Oracle oracle) noexcept {
   for (const KnownPattern& known : kKnown) {
@@ -54,9 +79,10 @@ std::string_view name_of(Pattern pattern) noexcept {
     case Pattern::kCl100kTail: return "cl100k-tail";
     case Pattern::kQwen2: return "qwen2";
     case Pattern::kO200k: return "o200k";
-    case Pattern::kTekken: break;
+    case Pattern::kTekken: return "tekken";
+    case Pattern::kDeepSeek: break;
   }
-  return "tekken";
+  return "deepseek";
 }
 
 Match match_of(Pattern pattern) noexcept {
@@ -66,9 +92,10 @@ Match match_of(Pattern pattern) noexcept {
     case Pattern::kCl100kTail: return match_cl100k_tail;
     case Pattern::kQwen2: return match_qwen2;
     case Pattern::kO200k: return match_o200k;
-    case Pattern::kTekken: break;
+    case Pattern::kTekken: return match_tekken;
+    case Pattern::kDeepSeek: break;
   }
-  return match_tekken;
+  return match_deepseek;
 }
 
 }  // namespace drapps::text

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace drapps::text {
@@ -18,15 +20,18 @@ enum class Pattern : std::uint8_t {
   kQwen2,       // cl100k with single digits
   kO200k,       // o200k: words by case
   kTekken,      // Mistral's tekken: o200k with single digits, and without contractions
+  kDeepSeek,    // DeepSeek V3: numbers, Han and kana, and the rest, one behind the other
 };
 
-inline constexpr std::array kPatterns = {Pattern::kGpt2,  Pattern::kCl100k, Pattern::kCl100kTail,
-                                         Pattern::kQwen2, Pattern::kO200k,  Pattern::kTekken};
+inline constexpr std::array kPatterns = {Pattern::kGpt2,  Pattern::kCl100k, Pattern::kCl100kTail, Pattern::kQwen2,
+                                         Pattern::kO200k, Pattern::kTekken, Pattern::kDeepSeek};
 
 /// The pattern that `regex` is, where it is one of those that are known to the letter.
 std::optional<Pattern> pattern_of(std::string_view regex, Oracle oracle) noexcept;
+/// The pattern of expressions each of which cuts the pieces of the one before, as `tokenizers` has them.
+std::optional<Pattern> pattern_of(std::span<const std::string> regexes) noexcept;
 
-/// "gpt2", "cl100k", "cl100k-tail", "qwen2", "o200k" or "tekken".
+/// "gpt2", "cl100k", "cl100k-tail", "qwen2", "o200k", "tekken" or "deepseek".
 std::string_view name_of(Pattern pattern) noexcept;
 
 /// End of the pretoken that begins at `text`; > text. Requires text < end and valid UTF-8. This is the reference that

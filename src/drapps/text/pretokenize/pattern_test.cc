@@ -60,6 +60,27 @@ TEST(Patterns, OfTekken) {
   EXPECT_THAT(tekken("it'S HTMLParser"), ElementsAre("it", "'S", " HTMLParser"));
 }
 
+TEST(Patterns, OfDeepSeek) {
+  const auto deepseek = [](const std::string& text) { return matches(Pattern::kDeepSeek, text); };
+  EXPECT_THAT(deepseek("it's (x) ((y  1234 a"),
+              ElementsAre("it", "'s", " (", "x", ")", " ((", "y", "  ", "123", "4", " a"));
+  EXPECT_THAT(deepseek("x\u00E9 \u4E2D\u6587\u30FB\u3042!\n\n b"),
+              ElementsAre("x\u00E9", " ", "\u4E2D\u6587", "\u30FB", "\u3042", "!\n\n", " b"));
+  EXPECT_THAT(deepseek("\u30FB\n\uE000\uE000a\uE000\uE000 \uE000"),
+              ElementsAre("\u30FB", "\n", "\uE000", "\uE000a", "\uE000\uE000", " ", "\uE000"));
+}
+
+TEST(Patterns, OfSeveralExpressionsAreKnownTogether) {
+  std::vector<std::string> regexes{
+      R"(\p{N}{1,3})", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+",
+      R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+      R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+  EXPECT_EQ(pattern_of(regexes), Pattern::kDeepSeek);
+  std::swap(regexes[0], regexes[1]);
+  EXPECT_EQ(pattern_of(regexes), std::nullopt);
+  EXPECT_EQ(pattern_of(std::span(regexes).first(2)), std::nullopt);
+}
+
 TEST(Patterns, AreKnownToTheLetter) {
   const std::string llama =
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"

@@ -30,6 +30,16 @@ inline Place skip_major(const std::uint8_t* table, Place p, Place end, std::uint
   return p;
 }
 
+/// Past a run of numbers, or past so many of them.
+inline Place skip_numbers(const std::uint8_t* table, Place p, Place end, int most) noexcept {
+  for (int i = 0; i < most && p < end; ++i) {
+    const Char next = char_at(table, p);
+    if (next.major() != kNumber) break;
+    p += next.size;
+  }
+  return p;
+}
+
 /// Past the run of characters with any of these bits.
 inline Place skip_any(const std::uint8_t* table, Place p, Place end, std::uint8_t bits) noexcept {
   while (p < end) {

@@ -11,13 +11,14 @@ namespace drapps::text {
 
 /// Bits of a code point's class. What has none of the first three is "other".
 enum CharClass : std::uint8_t {
-  kLetter = 1,  // \p{L}
-  kNumber = 2,  // \p{N}
-  kSpace = 4,   // \s
-  kMark = 8,    // \p{M}
-  kUpper = 16,  // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
-  kLower = 32,  // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
-  kMajor = 7,   // the mask of the first three
+  kLetter = 1,        // \p{L}
+  kNumber = 2,        // \p{N}
+  kSpace = 4,         // \s
+  kMark = 8,          // \p{M}
+  kUpper = 16,        // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
+  kLower = 32,        // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+  kPunctuation = 64,  // [\p{P}\p{S}]
+  kMajor = 7,         // the mask of the first three
 };
 
 /// One class byte for each code point up to 0x10FFFF. Made at the first call.

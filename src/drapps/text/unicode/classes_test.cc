@@ -17,7 +17,8 @@ TEST(CharClasses, AreThoseOfTheOracles) {
   EXPECT_EQ(table[0x1C], 0);  // a separator to Python alone
   EXPECT_EQ(table[0x301], kMark | kUpper | kLower);
   EXPECT_EQ(table[0x4E2D], kLetter | kUpper | kLower);
-  EXPECT_EQ(table[0x1F600], 0);
+  EXPECT_EQ(table[0x1F600], kPunctuation);  // a symbol
+  EXPECT_EQ(table[0xE000], 0);
   EXPECT_EQ(table[0x1C89], kLetter | kUpper);  // new in Unicode 16
   EXPECT_EQ(table[0x10FFFF], 0);
 }
