@@ -62,7 +62,7 @@ void LivePlant::attach(Runner& runner, const Limits& limits) {
   for (const auto* lanes : {&runner.plan().lanes.fused, &runner.plan().lanes.split}) {
     for (const PlanLane& lane : *lanes) lanes_[lane.place] = true;
   }
-  lanes_[kFetchPlace] = true;
+  lanes_[kFetchPlace] = runner.plan().streams == nullptr;  // those read what they need themselves
   lanes_[kDecodeThere] = limits[KnobId::kDecodeOnGpu].high > 0;
   settings_ = fit_settings(settings_, limits);
   runners_.push_back(&runner);
@@ -195,7 +195,7 @@ device::DeviceCounts LivePlant::device_counts() const {
 
 LaneSet LivePlant::valid_lanes() const {
   LaneSet valid = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
-  valid[kFetchPlace] = true;
+  valid[kFetchPlace] = lanes_[kFetchPlace];
   valid[kDecodeThere] = lanes_[kDecodeThere] && settings_[KnobId::kDecodeOnGpu] > 0;
   return valid;
 }

@@ -37,7 +37,7 @@ void raise(Settings& settings, KnobId id, double wanted, const Limits& limits) n
 ReadMark read_mark(const Observation& seen) noexcept {
   const Spread& reads = seen.storage.waited;
   const Spread& steps = seen.consumer.step;
-  return {reads.count, reads.sum, steps.count, steps.sum, seen.consumer.stall.sum, seen.storage.refusals};
+  return {reads.count, reads.sum, seen.samples, steps.count, steps.sum, seen.consumer.stall.sum, seen.storage.refusals};
 }
 
 bool is_another(const ReadMark& now, const ReadMark& before) noexcept {
@@ -58,6 +58,9 @@ std::optional<ReadMeter> meter_reads(const ReadMark& since, const Observation& s
       (static_cast<double>(now.step_ns - since.step_ns) - static_cast<double>(now.stall_ns - since.stall_ns)) /
       kSecondNs;
   if (steps >= kLeastSteps && own > 0) meter.rate = std::min(meter.rate, steps * meter.rows / own);
+  if (!seen.lanes[lane_place(LaneRole::kFetch)].valid && now.samples > since.samples) {
+    meter.reads_each = static_cast<double>(now.reads - since.reads) / static_cast<double>(now.samples - since.samples);
+  }
   meter.latency_s =
       static_cast<double>(now.read_ns - since.read_ns) / kSecondNs / static_cast<double>(now.reads - since.reads);
   return meter;
@@ -66,7 +69,8 @@ std::optional<ReadMeter> meter_reads(const ReadMark& since, const Observation& s
 Settings deep_enough(const Settings& settings, const ReadMeter& metered, const Limits& limits) noexcept {
   Settings wanted = settings;
   raise(wanted, KnobId::kIoDepth, metered.reads() * kMargin, limits);
-  raise(wanted, KnobId::kPrefetchDepth, std::ceil(wanted[KnobId::kIoDepth] / metered.rows) + 1, limits);
+  raise(wanted, KnobId::kPrefetchDepth,
+        std::ceil(wanted[KnobId::kIoDepth] / (metered.rows * std::max(1.0, metered.reads_each))) + 1, limits);
   return wanted;
 }
 

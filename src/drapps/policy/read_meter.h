@@ -2,7 +2,8 @@
 //
 // As many have to be under way as are asked for in the time that one takes (Little's law): rate × latency. The rate is
 // what the workers could prepare, by the CPU time of a sample, or what the consumer takes, by the time that it keeps a
-// batch for itself, whichever is less. The latency is the mean of the reads.
+// batch for itself, whichever is less; times the reads that a sample takes, where no lane fetches samples one by one.
+// The latency is the mean of the reads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace drapps {
 
 /// Counts of an observation, from which on something is metered.
 struct ReadMark {
-  std::uint64_t reads, read_ns, steps, step_ns, stall_ns, refusals;
+  std::uint64_t reads, read_ns, samples, steps, step_ns, stall_ns, refusals;
 };
 
 ReadMark read_mark(const Observation& seen) noexcept;
@@ -26,8 +27,9 @@ bool is_another(const ReadMark& now, const ReadMark& before) noexcept;
 struct ReadMeter {
   double rate, latency_s;  // samples per second, and what a read takes
   double rows;             // of a batch
+  double reads_each = 1;   // of a sample: a record is one, a row of text may be many, or one of many
 
-  double reads() const noexcept { return rate * latency_s; }
+  double reads() const noexcept { return rate * reads_each * latency_s; }
 };
 
 inline constexpr std::uint64_t kMeteredReads = 64;

@@ -56,6 +56,24 @@ struct SlowStorage {
   Start start{};
 };
 
+TEST(Start, RowsThatReadForThemselvesTakeManyReadsOrPartsOfOne) {
+  for (const auto& [reads, depth] : {std::pair{0.1, 8}, {1.0, 64}, {3.0, 256}}) {  // 400 samples/s × 50 ms = 20
+    SlowStorage plant;
+    plant.cpu = 0.01;
+    plant.seen.lanes[lane_place(LaneRole::kFetch)].valid = false;
+    const auto run = [&] {
+      plant.run(40);
+      plant.seen.storage.waited.count = static_cast<std::uint64_t>(static_cast<double>(plant.seen.samples) * reads);
+      plant.seen.storage.waited.sum = plant.seen.storage.waited.count * SlowStorage::ns(plant.latency);
+    };
+    run();
+    EXPECT_FALSE(plant.look());
+    run();
+    const Settings wanted = plant.look().value_or(plant.seen.settings);
+    EXPECT_EQ(wanted[KnobId::kIoDepth], depth) << plant.state.why.view();
+  }
+}
+
 TEST(Start, AStorageThatRefusesIsNotAskedForMore) {
   SlowStorage plant;
   plant.run(4);
