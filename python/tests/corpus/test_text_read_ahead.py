@@ -17,19 +17,25 @@ from python.tests.corpus.corpora import EOS, rows_of
 LENGTH = 64
 
 
-@pytest.mark.parametrize("kind", ["blocks", "documents", "mixture"])
+@pytest.mark.parametrize("kind", ["blocks", "documents", "arrow", "arrow documents", "mixture"])
 def test_a_worker_has_several_reads_of_a_slow_storage_under_way(tmp_path, kind):
     files = [
         corpora.write_lines(tmp_path / f"{number}.txt", corpora.documents(30, number))
         for number in range(8)
     ]
+    if "arrow" in kind:
+        pytest.importorskip("pyarrow")
+        files = [
+            corpora.write_arrow(tmp_path / f"{number}.arrow", corpora.documents(30, number), 10)
+            for number in range(8)
+        ]
     pipeline: Any = drapps.text(files)
     if kind == "mixture":
         np.arange(100_000, dtype=np.uint16).tofile(tmp_path / "a.bin")
         tokens = drapps.tokens(tmp_path / "a.bin", dtype="uint16", eos=0)
         pipeline = drapps.mixture([drapps.text(files[0]), tokens], (1, 3))
     tokenizer = drapps.tokenizer(corpora.tokenizer_file())
-    order: Any = "documents" if kind == "documents" else "blocks"
+    order: Any = "documents" if "documents" in kind else "blocks"
 
     def loader(pipeline: Any) -> Any:
         packed = pipeline.pack(tokenizer, LENGTH, eos=EOS).shuffle(2, order=order)

@@ -5,13 +5,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "drapps/base/result.h"
 #include "drapps/storage/reader.h"
 #include "drapps/storage/storage.h"
 
 namespace drapps {
+
+/// Is given the bytes that were read; may throw, and what it refers to outlives the reads.
+using WhenRead = std::function<void(std::span<const std::uint8_t>)>;
 
 /// What was read of files before it is wanted. Every member may be called from any thread, for different requests at
 /// once.
@@ -28,7 +35,8 @@ class KeptReads {
   /// How many of the parts that come next are worth a prefetch().
   virtual std::size_t ahead() const noexcept { return 0; }
   /// A part of a file will be wanted soon, for which find() may then wait.
-  virtual void prefetch(const Location& /*at*/) noexcept {}
+  /// @param then  called with its bytes as soon as they are there, perhaps never, to announce what they tell of.
+  virtual void prefetch(const Location& /*at*/, WhenRead /*then*/) noexcept {}
 };
 
 /// A storage, and what is kept of it. Both outlive it.
@@ -40,8 +48,8 @@ class FileReads {
   Status read(ReadRequest& request) const;
   /// As KeptReads has them.
   std::size_t ahead() const noexcept { return kept_ == nullptr ? 0 : kept_->ahead(); }
-  void prefetch(const Location& at) const noexcept {
-    if (kept_ != nullptr) kept_->prefetch(at);
+  void prefetch(const Location& at, WhenRead then = {}) const noexcept {
+    if (kept_ != nullptr) kept_->prefetch(at, std::move(then));
   }
 
  private:

@@ -26,7 +26,14 @@ bool came_at_once(const ReadRequest& request) noexcept {
 PrefetchedReads::PrefetchedReads(Storage& storage, std::shared_ptr<KeptReads> kept, MemoryLedger& ledger, int depth)
     : storage_(storage), kept_(std::move(kept)), ledger_(ledger), depth_(depth), slow_(!storage.page_cached()) {}
 
-PrefetchedReads::~PrefetchedReads() { reader_.reset(); }
+PrefetchedReads::~PrefetchedReads() {
+  {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    ended_.wait(lock, [this] { return calls_ == 0; });  // a reader that goes gets nothing any more
+  }
+  reader_.reset();
+}
 
 void PrefetchedReads::set_depth(int depth) {
   depth_.store(depth, std::memory_order_relaxed);
@@ -44,18 +51,18 @@ PrefetchedReads::Range PrefetchedReads::range_of(const Location& at) noexcept {
   return {at.shard != nullptr ? static_cast<const void*>(at.shard) : at.path, at.offset, at.length};
 }
 
-void PrefetchedReads::prefetch(const Location& at) noexcept {
+void PrefetchedReads::prefetch(const Location& at, WhenRead then) noexcept {
   if (ahead() == 0 || at.path == nullptr || at.length == 0 || has(at)) return;
   const MemoryLedger& whole = ledger_.whole();
   const std::size_t used = whole.used();
   if (used + at.length > whole.limit() || used - std::min(used, whole.releasable()) > whole.limit() / 2) return;
   static_cast<void>(catching([&] {
-    if (PrefetchedRange* const added = add(at)) reader_->submit(added->request);
+    if (PrefetchedRange* const added = add(at, std::move(then))) reader_->submit(added->request);
   }));
 }
 
 /// The range, which is to be submitted; null where it is there already, or there is no room for it.
-PrefetchedReads::PrefetchedRange* PrefetchedReads::add(const Location& at) {
+PrefetchedReads::PrefetchedRange* PrefetchedReads::add(const Location& at, WhenRead then) {
   const Range range = range_of(at);
   const std::scoped_lock lock(mutex_);
   if (ranges_.contains(range) || !make_room(at.length)) return nullptr;
@@ -69,6 +76,7 @@ PrefetchedReads::PrefetchedRange* PrefetchedReads::add(const Location& at) {
   added->request.at[kFirstPart] = at;
   added->request.parts = 1;
   added->request.into[kFirstPart] = &added->buffer;
+  added->then = std::move(then);
   added->due = taken_ + 4 * ranges_.size() + kStreak;
   PrefetchedRange* const placed = ranges_.emplace(range, std::move(added)).first->second.get();
   bytes_ += placed->buffer.capacity();
@@ -89,10 +97,17 @@ bool PrefetchedReads::make_room(std::size_t bytes) noexcept {
 }
 
 void PrefetchedReads::read_done(ReadRequest& request, Status status) noexcept {
-  {
-    const std::scoped_lock lock(mutex_);
-    ranges_.find(range_of(request.at[kFirstPart]))->second->status.emplace(std::move(status));
+  std::unique_lock lock(mutex_);
+  PrefetchedRange& range = *ranges_.find(range_of(request.at[kFirstPart]))->second;
+  if (range.then && status.ok() && !ending_) {  // until its status is there, the range is nobody else's
+    ++calls_;
+    lock.unlock();
+    static_cast<void>(catching([&] { range.then(request.bytes[kFirstPart]); }));
+    lock.lock();
+    --calls_;
   }
+  range.status.emplace(std::move(status));
+  lock.unlock();
   ended_.notify_all();
 }
 

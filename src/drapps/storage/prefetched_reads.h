@@ -42,7 +42,7 @@ class PrefetchedReads final : public KeptReads, private ReadSink {
   void keep(const ReadRequest& request) noexcept override;
   bool has(const Location& at) const noexcept override { return kept_ != nullptr && kept_->has(at); }
   std::size_t ahead() const noexcept override;
-  void prefetch(const Location& at) noexcept override;
+  void prefetch(const Location& at, WhenRead then = {}) noexcept override;
 
  private:
   /// A file, or its shard; where the range begins, and its bytes.
@@ -51,12 +51,13 @@ class PrefetchedReads final : public KeptReads, private ReadSink {
     explicit PrefetchedRange(MemoryLedger& ledger) : buffer(ledger) {}
     Buffer buffer;
     ReadRequest request;
+    WhenRead then;
     std::optional<Status> status;  // once it has ended
     std::uint64_t due = 0;         // the number of taken ranges after which nobody wants it any more
   };
 
   static Range range_of(const Location& at) noexcept;
-  PrefetchedRange* add(const Location& at);
+  PrefetchedRange* add(const Location& at, WhenRead then);
   bool make_room(std::size_t bytes) noexcept;
   std::unique_ptr<PrefetchedRange> take(const Location& at);
   void read_done(ReadRequest& request, Status status) noexcept override;
@@ -72,8 +73,10 @@ class PrefetchedReads final : public KeptReads, private ReadSink {
   std::mutex mutex_;  // guards what follows
   std::condition_variable ended_;
   std::map<Range, std::unique_ptr<PrefetchedRange>> ranges_;
-  std::size_t bytes_ = 0;           // of memory, of ranges_
-  std::uint64_t taken_ = 0;         // ranges so far
+  std::size_t bytes_ = 0;    // of memory, of ranges_
+  std::uint64_t taken_ = 0;  // ranges so far
+  std::size_t calls_ = 0;    // of `then`, under way
+  bool ending_ = false;
   std::unique_ptr<Reader> reader_;  // once something was prefetched; last: its threads call read_done()
 };
 

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -141,6 +144,32 @@ TEST_F(PrefetchedReadsTest, WhatNobodyWantsMakesRoom) {
   EXPECT_EQ(read(*storage, prefetched, 8), content(8));
   EXPECT_EQ(read(*storage, prefetched, kRanges - 1), content(kRanges - 1));
   EXPECT_GT(reads_of(*storage), before + 1);
+}
+
+TEST_F(PrefetchedReadsTest, ARangeTellsWhichOneComesNext) {
+  const auto storage = slow(0.005);
+  PrefetchedReads prefetched(*storage, nullptr, ledger_, 4);
+  prefetched.prefetch(range(0), [&](std::span<const std::uint8_t> bytes) {
+    EXPECT_EQ(text_of(bytes), content(0));
+    prefetched.prefetch(range(7));
+    throw std::bad_alloc();  // which costs nothing but what it would have announced
+  });
+  EXPECT_EQ(read(*storage, prefetched, 0), content(0));
+  EXPECT_EQ(storage->meter().in_flight.load(), 1);
+  EXPECT_EQ(read(*storage, prefetched, 7), content(7));
+  EXPECT_EQ(reads_of(*storage), 2u);
+}
+
+TEST_F(PrefetchedReadsTest, ItEndsWhileRangesTellOfOthers) {
+  const auto storage = slow(0.001);
+  for (int round = 0; round < 50; ++round) {
+    PrefetchedReads prefetched(*storage, nullptr, ledger_, 4);
+    for (std::size_t i = 0; i < 8; ++i) {
+      prefetched.prefetch(range(i), [&, i](auto) { prefetched.prefetch(range(8 + i)); });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * (round % 20)));
+  }
+  EXPECT_EQ(ledger_.used(), 0u);
 }
 
 TEST_F(PrefetchedReadsTest, ItEndsAmidItsReads) {

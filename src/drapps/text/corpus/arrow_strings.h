@@ -42,6 +42,7 @@ class ArrowStrings final : public DocumentIndex, public ForeignDocuments {
   std::uint64_t number_of(std::uint32_t file, std::uint64_t at) const noexcept override { return first_of(file) + at; }
   std::unique_ptr<NumberedDocuments> open(const CorpusAccess& access) const override;
   std::unique_ptr<DocumentReader> open(const CorpusAccess& access, const Block& block) const override;
+  void prefetch(const CorpusAccess& access, const Block& block) const override;
 
   /// Where a row is.
   struct ArrowPlace {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "drapps/text/corpus/content_reader.h"
 #include "drapps/text/corpus/line_reader.h"
 #include "drapps/text/corpus/utf8.h"
 
@@ -11,6 +12,11 @@ namespace drapps::text {
 std::unique_ptr<DocumentReader> read_documents(const CorpusAccess& access, const Block& block) {
   if (access.corpus.foreign() != nullptr) return access.corpus.foreign()->open(access, block);
   return std::make_unique<LineReader>(access, block);
+}
+
+void prefetch_documents(const CorpusAccess& access, const Block& block) {
+  if (access.corpus.foreign() != nullptr) return access.corpus.foreign()->prefetch(access, block);
+  ContentReader::prefetch(access, block, block.offset);
 }
 
 void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const DocumentFile& file,

@@ -90,9 +90,13 @@ class ForeignDocuments {
   virtual ~ForeignDocuments() = default;
   /// @param block  of a corpus that was made with this; its offset and length mean what its maker says.
   virtual std::unique_ptr<DocumentReader> open(const CorpusAccess& access, const Block& block) const = 0;
+  /// Announces what is read of a block first.
+  virtual void prefetch(const CorpusAccess& /*access*/, const Block& /*block*/) const {}
 };
 
 /// The reader for the kind of documents that the corpus has.
 std::unique_ptr<DocumentReader> read_documents(const CorpusAccess& access, const Block& block);
+/// Announces what such a reader reads first.
+void prefetch_documents(const CorpusAccess& access, const Block& block);
 
 }  // namespace drapps::text

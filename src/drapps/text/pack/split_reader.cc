@@ -17,10 +17,17 @@ namespace {
 
 // What a piece takes while it is read: its content, and the texts in it.
 constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
-// Bytes of a piece of documents by number, at least, where there are as many.
-constexpr std::size_t kNumberedBytes = std::size_t{1} << 20;
-constexpr std::uint32_t kNumberedDocuments = 1024;  // at most
-constexpr std::size_t kBlocksAhead = 32;            // of all splits, each of about 1 MiB
+// A piece of documents by number: some of them, each of which may be a read of its own; or as many as a block wants
+// that is packed as a whole.
+struct NumberedPiece {
+  std::size_t bytes;        // at least, where there are as many
+  std::uint32_t documents;  // at most
+};
+constexpr NumberedPiece kSome = {std::size_t{64} << 10, 256};
+constexpr NumberedPiece kOfBlocks = {std::size_t{1} << 20, 1024};
+
+bool packs_blocks(const Packing& packing) { return packing.fit == Fit::kBestFit || packing.fit == Fit::kBudget; }
+constexpr std::size_t kBlocksAhead = 32;  // of all splits, each of about 1 MiB
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::DocumentText);
@@ -69,6 +76,7 @@ bool SplitReader::ended() const noexcept {
 
 /// The first window is shorter by the split's number, so that not all splits open their next one at once.
 std::size_t SplitReader::pieces_of(const DocumentWindow& window) const noexcept {
+  if (numbered_ != nullptr && !packs_blocks(packing_)) return 1;  // they are in order already
   const bool first = window.begin.place == 0 && window.begin.piece == 0;
   return first ? split_ % packing_.window + 1 : packing_.window;
 }
@@ -188,7 +196,7 @@ Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
 /// Announces some blocks, from the one that comes next on or from so many behind it.
 void SplitReader::prefetch_blocks(std::uint32_t behind) {
   const std::size_t ahead = std::min(access_.storage.ahead(), kBlocksAhead);
-  if (ahead == 0 || numbered_ != nullptr || access_.corpus.foreign() != nullptr) return;
+  if (ahead == 0 || numbered_ != nullptr) return;
   const SplitBlocks* blocks = &blocks_;
   std::optional<SplitBlocks> next_epoch;
   std::uint32_t place = next_place_ + behind;
@@ -198,13 +206,12 @@ void SplitReader::prefetch_blocks(std::uint32_t behind) {
       blocks = &next_epoch.emplace(access_.corpus.dealt(), packing_, split_, next_epoch_ + 1);
       place = 0;
     }
-    const Block& next = access_.corpus.blocks()[blocks->at(place)];
-    ContentReader::prefetch(access_, next, next.offset);
+    prefetch_documents(access_, access_.corpus.blocks()[blocks->at(place)]);
   }
 }
 
 /// Announces documents with numbers from a place of the epoch on.
-void SplitReader::prefetch_documents(std::uint32_t from) {
+void SplitReader::prefetch_numbered(std::uint32_t from) {
   const std::uint64_t behind = std::min<std::uint64_t>(blocks_.size(), from + access_.storage.ahead());
   for (announced_ = std::max(announced_, from); announced_ < behind; ++announced_) {
     numbered_->prefetch(blocks_.at(announced_));
@@ -213,10 +220,11 @@ void SplitReader::prefetch_documents(std::uint32_t from) {
 
 /// next_piece() where documents have numbers: places are then those of documents, not of blocks.
 Result<bool> SplitReader::read_numbered(DocumentChunk& piece) {
+  const NumberedPiece& most = packs_blocks(packing_) ? kOfBlocks : kSome;
   std::uint32_t place = next_place_;
-  const auto full = [&] { return place - next_place_ == kNumberedDocuments || piece.text.size() >= kNumberedBytes; };
+  const auto full = [&] { return place - next_place_ == most.documents || piece.text.size() >= most.bytes; };
   for (; place < blocks_.size() && !full(); ++place) {
-    prefetch_documents(place + 1);
+    prefetch_numbered(place + 1);
     DRAPPS_RETURN_IF_ERROR(numbered_->read(blocks_.at(place), piece));
   }
   next_place_ = place;

@@ -77,7 +77,7 @@ class SplitReader {
   Result<bool> next_piece(DocumentChunk& piece);
   Result<bool> read_numbered(DocumentChunk& piece);
   void prefetch_blocks(std::uint32_t behind);
-  void prefetch_documents(std::uint32_t from);
+  void prefetch_numbered(std::uint32_t from);
   void begin_epoch(std::uint32_t epoch);
   void put_in_order();
 
