@@ -67,10 +67,18 @@ def recorded(photos, tmp_path_factory):
     path = tmp_path_factory.mktemp("traces") / "run.trace"
     loader = native(photos, policy="random_raw")
     with loader.record(path):
-        run_for(loader, 1.2)
+        run_until(loader, 3)
         loader.policy = "hill_climb"
-        run_for(loader, 1.2)
+        run_until(loader, 6)
     return path
+
+
+def run_until(loader, decisions):
+    """Passes for a second, and until so many decisions have come."""
+    end = time.monotonic() + 60
+    run_for(loader, 1.2)
+    while loader.explain().decisions.totals["decisions"] < decisions and time.monotonic() < end:
+        run_for(loader, 0.2)
 
 
 def moves_that_came_out_again(loader, seconds, path):
