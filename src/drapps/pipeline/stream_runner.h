@@ -6,9 +6,8 @@
 // 2. A worker takes the stream whose next row is wanted first, makes that row, and puts the stream back. So rows of a
 //    batch are made side by side, and those of a stream one after the other.
 // 3. Otherwise a stream may have rows of several ranks. Each makes all of them, and keeps its own.
-// 4. Where storage makes readers wait, streams announce what they will read, and are opened some time before their
-// first
-//    row is made, so that they can.
+// 4. Where storage makes readers wait, streams announce what they will read. So that they can, they are opened some
+//    time before their first row is made.
 // 5. Where a stream stood before each of its last rows is remembered, so that a state may be asked for between any two
 //    batches, and by who takes batches ahead.
 #pragma once

@@ -37,8 +37,12 @@ PrefetchedReads::~PrefetchedReads() {
 
 void PrefetchedReads::set_depth(int depth) {
   depth_.store(depth, std::memory_order_relaxed);
-  const std::scoped_lock lock(mutex_);
-  if (reader_ != nullptr) reader_->set_depth(depth);
+  Reader* reader = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    reader = reader_.get();
+  }
+  if (reader != nullptr) reader->set_depth(depth);  // which may begin more reads, and end some at once
 }
 
 /// Twice what is read at once, so that there is always one more to begin.

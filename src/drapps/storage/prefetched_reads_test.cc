@@ -172,6 +172,14 @@ TEST_F(PrefetchedReadsTest, ItEndsWhileRangesTellOfOthers) {
   EXPECT_EQ(ledger_.used(), 0u);
 }
 
+TEST_F(PrefetchedReadsTest, AGreaterDepthBeginsReadsThatFailAtOnce) {
+  const auto storage = slow(0.02);
+  PrefetchedReads prefetched(*storage, nullptr, ledger_, 1);
+  for (std::size_t i = 0; i < 8; ++i) prefetched.prefetch(range(2 * kRanges + i));  // beyond the file
+  prefetched.set_depth(8);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NE(read(*storage, prefetched, 2 * kRanges + i), "");
+}
+
 TEST_F(PrefetchedReadsTest, ItEndsAmidItsReads) {
   const auto storage = slow(0.05);
   PrefetchedReads prefetched(*storage, nullptr, ledger_, 2);
