@@ -160,7 +160,7 @@ void PrefetchedReads::keep(const ReadRequest& request) noexcept {
   if (request.waited) {
     at_once_.store(0, std::memory_order_relaxed);
     slow_.store(true, std::memory_order_relaxed);
-  } else if (at_once_.fetch_add(1, std::memory_order_relaxed) + 1 >= kStreak) {
+  } else if (slow_.load(std::memory_order_relaxed) && at_once_.fetch_add(1, std::memory_order_relaxed) + 1 >= kStreak) {
     slow_.store(false, std::memory_order_relaxed);
   }
   if (kept_ != nullptr) kept_->keep(request);
