@@ -16,6 +16,7 @@ summed over what the suites really ran.
 import argparse
 import datetime
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from suites import compiled, interpreted
-from suites.run import CORES, LOGS, ROOT, Counts, Run, machine
+from suites.run import CORES, LOGS, ROOT, Counts, Run, end_with_commands, machine
 
 # Each compiles, and then tests, on all cores: two rows of them, beside those below.
 IN_TURN = [compiled.asan, compiled.fuzz], [compiled.tsan, compiled.cxx]
@@ -138,6 +139,9 @@ def main() -> int:
     if unknown := set(options.suites) - set(SUITES):
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
     LOGS.mkdir(parents=True, exist_ok=True)
+    for ending in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(ending) != signal.SIG_IGN:  # as under nohup
+            signal.signal(ending, end_with_commands)
     start = time.monotonic()
     rows = run_suites(set(options.suites or SUITES), options.full)
 

@@ -1,5 +1,6 @@
 """How a suite runs its commands and counts their tests."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +31,15 @@ SIMD_LEVELS = {
     "avx512": {"avx512bw", "avx512vl", "avx512dq"},
     "avx512vbmi": {"avx512vbmi", "avx512_vbmi2", "avx512_vnni"},
 }
+RUNNING: set[int] = set()  # process groups of the commands
+
+
+def end_with_commands(number: int, _frame: FrameType | None) -> None:
+    """Handle a signal that ends the run: no command goes on without it, and writes into logs."""
+    for group in list(RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+    os._exit(128 + number)
 
 
 @dataclass
@@ -77,11 +88,13 @@ class Run:
             env=os.environ | BYTECODE | env,
             start_new_session=True,
         )
+        RUNNING.add(process.pid)
         try:
             process.returncode, used = self._wait(process.pid)
         except TimeoutError:
             raise TimeoutError(f"printed nothing for {QUIET} s: {shown}") from None
         finally:
+            RUNNING.discard(process.pid)
             if process.returncode is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
