@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "drapps/base/result.h"
 #include "drapps/storage/reader.h"
@@ -36,7 +35,7 @@ class KeptReads {
   virtual std::size_t ahead() const noexcept { return 0; }
   /// A part of a file will be wanted soon, for which find() may then wait.
   /// @param then  called with its bytes as soon as they are there, perhaps never, to announce what they tell of.
-  virtual void prefetch(const Location& /*at*/, WhenRead /*then*/) noexcept {}
+  virtual void prefetch(const Location& /*at*/, const WhenRead& /*then*/) noexcept {}
 };
 
 /// A storage, and what is kept of it. Both outlive it.
@@ -48,8 +47,8 @@ class FileReads {
   Status read(ReadRequest& request) const;
   /// As KeptReads has them.
   std::size_t ahead() const noexcept { return kept_ == nullptr ? 0 : kept_->ahead(); }
-  void prefetch(const Location& at, WhenRead then = {}) const noexcept {
-    if (kept_ != nullptr) kept_->prefetch(at, std::move(then));
+  void prefetch(const Location& at, const WhenRead& then = {}) const noexcept {
+    if (kept_ != nullptr) kept_->prefetch(at, then);
   }
 
  private:

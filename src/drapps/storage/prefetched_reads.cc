@@ -55,18 +55,18 @@ PrefetchedReads::Range PrefetchedReads::range_of(const Location& at) noexcept {
   return {at.shard != nullptr ? static_cast<const void*>(at.shard) : at.path, at.offset, at.length};
 }
 
-void PrefetchedReads::prefetch(const Location& at, WhenRead then) noexcept {
+void PrefetchedReads::prefetch(const Location& at, const WhenRead& then) noexcept {
   if (ahead() == 0 || at.path == nullptr || at.length == 0 || has(at)) return;
   const MemoryLedger& whole = ledger_.whole();
   const std::size_t used = whole.used();
   if (used + at.length > whole.limit() || used - std::min(used, whole.releasable()) > whole.limit() / 2) return;
   static_cast<void>(catching([&] {
-    if (PrefetchedRange* const added = add(at, std::move(then))) reader_->submit(added->request);
+    if (PrefetchedRange* const added = add(at, then)) reader_->submit(added->request);
   }));
 }
 
 /// The range, which is to be submitted; null where it is there already, or there is no room for it.
-PrefetchedReads::PrefetchedRange* PrefetchedReads::add(const Location& at, WhenRead then) {
+PrefetchedReads::PrefetchedRange* PrefetchedReads::add(const Location& at, const WhenRead& then) {
   const Range range = range_of(at);
   const std::scoped_lock lock(mutex_);
   if (ranges_.contains(range) || !make_room(at.length)) return nullptr;
@@ -80,7 +80,7 @@ PrefetchedReads::PrefetchedRange* PrefetchedReads::add(const Location& at, WhenR
   added->request.at[kFirstPart] = at;
   added->request.parts = 1;
   added->request.into[kFirstPart] = &added->buffer;
-  added->then = std::move(then);
+  added->then = then;
   added->due = taken_ + 4 * ranges_.size() + kStreak;
   PrefetchedRange* const placed = ranges_.emplace(range, std::move(added)).first->second.get();
   bytes_ += placed->buffer.capacity();

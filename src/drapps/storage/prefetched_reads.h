@@ -42,7 +42,7 @@ class PrefetchedReads final : public KeptReads, private ReadSink {
   void keep(const ReadRequest& request) noexcept override;
   bool has(const Location& at) const noexcept override { return kept_ != nullptr && kept_->has(at); }
   std::size_t ahead() const noexcept override;
-  void prefetch(const Location& at, WhenRead then = {}) noexcept override;
+  void prefetch(const Location& at, const WhenRead& then = {}) noexcept override;
 
  private:
   /// A file, or its shard; where the range begins, and its bytes.
@@ -57,7 +57,7 @@ class PrefetchedReads final : public KeptReads, private ReadSink {
   };
 
   static Range range_of(const Location& at) noexcept;
-  PrefetchedRange* add(const Location& at, WhenRead then);
+  PrefetchedRange* add(const Location& at, const WhenRead& then);
   bool make_room(std::size_t bytes) noexcept;
   std::unique_ptr<PrefetchedRange> take(const Location& at);
   void read_done(ReadRequest& request, Status status) noexcept override;
