@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "drapps/base/caught.h"
@@ -18,6 +19,10 @@ constexpr std::size_t kSlack = 4;
 bool is_of_alphabet(std::string_view pretoken) noexcept {
   const auto beyond = std::ranges::find_if(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) >= 0x80; });
   return beyond != pretoken.end() && static_cast<std::uint8_t>(*beyond) < 0xE2;
+}
+
+bool is_ascii(std::string_view pretoken) noexcept {
+  return std::ranges::all_of(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; });
 }
 
 }  // namespace
@@ -76,41 +81,42 @@ void Encoder::grow() {
 }
 
 void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
-  struct UnknownWord {
-    std::uint64_t hash;
-    std::uint32_t number;
-  };
-  std::array<UnknownWord, kBatch> unknown;
-  std::size_t count = 0;
+  std::size_t unknown = 0;
   for (std::size_t i = first; i < batch.size; ++i) {
-    if (!batch.keys[i].is_short() || words_.has(batch.keys[i], batch.places[i])) continue;
-    const std::uint64_t hash = hash_bytes(batch.pretoken(i));
-    fetch(hash);
-    if (shared_ != nullptr) shared_->fetch(batch.keys[i]);
-    if (batch.keys[i].is_ascii()) unknown[count++] = {hash, static_cast<std::uint32_t>(i)};
-  }
-  std::size_t at = 0;
-  std::array<TokenId, WordCache::kMaxIds> ids_of_others;
-  const auto next = [&](std::string_view& pretoken) -> std::int32_t {
-    while (at < count) {
-      const auto [hash, i] = unknown[at++];
-      pretoken = batch.pretoken(i);
-      if (words_.has(batch.keys[i], batch.places[i]) || phrases_.has(pretoken, hash, false)) continue;
-      const TokenId whole = model_.whole.find(pretoken, hash);
-      if (whole >= 0) {
-        keep(batch.keys[i], batch.places[i], &whole, 1);
-      } else if (find_shared(batch.keys[i], batch.places[i], ids_of_others.data()) == 0) {
-        return static_cast<std::int32_t>(at - 1);
-      }
+    const WordKey& key = batch.keys[i];
+    const bool is_short = key.is_short();
+    if (is_short && words_.has(key, batch.places[i])) continue;
+    const std::string_view pretoken = batch.pretoken(i);
+    const std::uint64_t hash = is_short ? hash_bytes(pretoken) : key.low;
+    if (is_short) {
+      fetch(hash);
+      if (shared_ != nullptr) shared_->fetch(key);
     }
-    return -1;
-  };
-  const auto done = [&](std::int32_t number, const TokenId* ids, std::size_t tokens) {
-    const auto [hash, i] = unknown[static_cast<std::size_t>(number)];
-    keep_merged(batch.keys[i], batch.places[i], ids, tokens);
-    if (tokens > WordCache::kMaxIds) phrases_.insert(batch.pretoken(i), hash, false, ids, tokens);
-  };
-  word_merger_.merge(next, done);
+    if (pretoken.size() <= kMaxWord && is_ascii(pretoken)) unknown_[unknown++] = {hash, i};
+  }
+  std::size_t unmerged = 0;
+  std::array<TokenId, WordCache::kMaxIds> ids_of_others;
+  for (const auto [hash, i] : std::span(unknown_).first(unknown)) {
+    const std::string_view pretoken = batch.pretoken(i);
+    const WordKey& key = batch.keys[i];
+    if (words_.has(key, batch.places[i]) || phrases_.has(pretoken, hash, false)) continue;
+    if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
+      if (key.is_short()) keep(key, batch.places[i], &whole, 1);
+    } else if (!key.is_short() || find_shared(key, batch.places[i], ids_of_others.data()) == 0) {
+      unknown_[unmerged] = {hash, i};
+      unmerged_[unmerged++] = pretoken;
+    }
+  }
+  merge_words_(model_, std::span(unmerged_).first(unmerged), merged_.data());
+  for (std::size_t k = 0; k < unmerged; ++k) {
+    const auto [hash, i] = unknown_[k];
+    const auto& [ids, tokens] = merged_[k];
+    const bool is_short = batch.keys[i].is_short();
+    if (is_short && !words_.has(batch.keys[i], batch.places[i])) {
+      keep_merged(batch.keys[i], batch.places[i], ids.data(), tokens);
+    }
+    if (!is_short || tokens > WordCache::kMaxIds) phrases_.insert(unmerged_[k], hash, false, ids.data(), tokens);
+  }
 }
 
 TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* out) {
@@ -137,8 +143,7 @@ TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* ou
 }
 
 bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
-  const auto is_ascii = [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; };
-  if (std::all_of(pretoken.begin(), pretoken.end(), is_ascii)) return false;
+  if (is_ascii(pretoken)) return false;
   const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
   std::size_t count = 0;
   const auto add = [&](std::string_view bytes) {

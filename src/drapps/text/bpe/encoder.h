@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "drapps/base/memory_ledger.h"
+#include "drapps/text/bpe/merge_words.h"
 #include "drapps/text/bpe/merger.h"
 #include "drapps/text/bpe/model.h"
 #include "drapps/text/bpe/shared_words.h"
 #include "drapps/text/bpe/word_cache.h"
-#include "drapps/text/bpe/word_merger.h"
 #include "drapps/text/id_buffer.h"
 #include "drapps/text/pretokenize/cut.h"
 
@@ -31,13 +31,7 @@ class Encoder {
   /// @param shared  what encoders of the same model and cut have merged; or null.
   Encoder(const BpeModel& model, Cut cut, MemoryLedger* booked = nullptr, bool grows = true,
           std::shared_ptr<SharedWords> shared = nullptr)
-      : booked_(booked),
-        grows_(grows),
-        model_(model),
-        cut_(cut),
-        merger_(model),
-        word_merger_(model),
-        shared_(std::move(shared)) {
+      : booked_(booked), grows_(grows), model_(model), cut_(cut), merger_(model), shared_(std::move(shared)) {
     if (shared_ != nullptr) shared_->join();
   }
   ~Encoder() {
@@ -52,7 +46,7 @@ class Encoder {
  private:
   /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: what is fetched for
   /// them stays in the first-level cache.
-  static constexpr std::size_t kBatch = 192;
+  static constexpr std::size_t kBatch = 384;
   struct PretokenBatch {
     const std::uint8_t* text;
     std::size_t size;  // pretokens
@@ -68,7 +62,11 @@ class Encoder {
 
   /// Cuts what comes next.
   void cut_batch(PretokenBatch& batch) const noexcept;
-  /// Has words_ and phrases_ know the short words of a batch, from the first that they do not.
+  /// Has words_ and phrases_ know the words of a batch, from the first that they do not.
+  struct UnknownWord {
+    std::uint64_t hash;
+    std::size_t number;  // in the batch
+  };
   void learn(const PretokenBatch& batch, std::size_t first);
   void grow();
   void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
@@ -112,12 +110,16 @@ class Encoder {
   const BpeModel& model_;
   const Cut cut_;
   Merger merger_;
-  WordMerger word_merger_;
+  const MergeWords merge_words_ = merge_words_of();
   WordCache words_;
   PhraseCache phrases_;
   const std::shared_ptr<SharedWords> shared_;
   std::array<PretokenPart, kParts> parts_;  // of one pretoken: memory of merge_parts()
-  const std::uint8_t* end_ = nullptr;       // of the text
+  // Memory of learn().
+  std::array<UnknownWord, kBatch> unknown_;
+  std::array<std::string_view, kBatch> unmerged_;
+  std::array<MergedWord, kBatch> merged_;
+  const std::uint8_t* end_ = nullptr;  // of the text
 };
 
 }  // namespace drapps::text

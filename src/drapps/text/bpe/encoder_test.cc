@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drapps/base/full_testing.h"
 #include "drapps/text/bpe/build_model.h"
+#include "drapps/text/bpe/merge_words.h"
 
 namespace drapps::text {
 namespace {
@@ -100,6 +103,43 @@ TEST(Merger, MergesAsTheDefinitionSays) {
       ASSERT_EQ(ids, naive(vocabulary, word)) << word;
     }
   }
+}
+
+TEST(MergeWords, WritesTheSameAtEveryLevel) {
+  std::mt19937 random(6);
+  const int rounds = full_tests() ? 2000 : 100;
+  std::size_t crowded = 0;  // lines of a pair table beyond which pairs may lie
+  for (const char* alphabet : {"ab", "abcdefgh"}) {
+    const Vocabulary vocabulary = made_vocabulary(random, 2000, alphabet);
+    std::vector<TokenBytes> tokens = vocabulary.views();
+    std::erase_if(tokens, [](const TokenBytes& token) { return token.bytes == "b"; });  // a byte without an id
+    for (const std::vector<TokenBytes>& given : {vocabulary.views(), tokens}) {
+      const BpeModel model = model_of_merges(given, vocabulary.merges, false);
+      for (const MergeRule& merge : vocabulary.merges) {
+        crowded += model.pairs.words_of(PairTable::key_of(merge.left, merge.right))[PairTable::kWords - 1] !=
+                   PairTable::kEmpty;
+      }
+      Merger merger(model);
+      for (int round = 0; round < rounds; ++round) {
+        std::vector<std::string> words(random() % 80);
+        for (std::string& word : words) word = made_word(random, alphabet, 1 + random() % kMaxWord);
+        const std::vector<std::string_view> views(words.begin(), words.end());
+        for (const kernel::Level level : kernel::supported_levels()) {
+          std::vector<MergedWord> merged(words.size());
+          merge_words_of(level)(model, views, merged.data());
+          for (std::size_t i = 0; i < words.size(); ++i) {
+            std::vector<TokenId> ids(kMaxWord);
+            ids.resize(merger.merge(words[i], ids.data()));
+            ASSERT_EQ(merged[i].tokens, ids.size()) << words[i] << " by " << kernel::name_of(level);
+            if (ids.size() > MergedWord::kMaxIds) continue;
+            ASSERT_TRUE(std::ranges::equal(ids, std::span(merged[i].ids).first(ids.size())))
+                << words[i] << " by " << kernel::name_of(level);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(crowded, 0u);
 }
 
 TEST(Model, HasTheTokensThatItsMergesLeadTo) {

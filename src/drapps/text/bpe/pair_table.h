@@ -39,16 +39,27 @@ class PairTable {
     }
   }
 
+  /// What a kernel looks a pair up with: where one of these words lies less than kRanks above the pair's key, the
+  /// difference is its rank. Where none does and the last word is not empty, only find() knows.
+  static constexpr int kWords = 8;
+  static constexpr std::uint64_t kRanks = kMaxRanks;
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};  // the key of ids that no token has
+  static std::uint64_t key_of(TokenId left, TokenId right) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << (kIdBits + kRankBits) |
+           std::uint64_t{static_cast<std::uint32_t>(right)} << kRankBits;
+  }
+  const std::uint64_t* words_of(std::uint64_t key) const noexcept { return lines_[line_of(key)].words; }
+
   /// Fetches what a find() soon after looks at.
   void fetch(TokenId left, TokenId right) const noexcept { __builtin_prefetch(&lines_[line_of(key_of(left, right))]); }
   /// kNone where the two do not merge.
-  std::uint32_t find(TokenId left, TokenId right) const noexcept {
-    const std::uint64_t key = key_of(left, right);
+  std::uint32_t find(TokenId left, TokenId right) const noexcept { return find(key_of(left, right)); }
+  std::uint32_t find(std::uint64_t key) const noexcept {
     for (std::size_t at = line_of(key);; at = (at + 1) & (lines_.size() - 1)) {
       const Line& line = lines_[at];
       std::uint64_t least = kEmpty;  // a word of this pair is its rank above the key; all others are far from it
       for (const std::uint64_t word : line.words) least = std::min(least, word - key);
-      if (least < std::uint64_t{1} << kRankBits) return static_cast<std::uint32_t>(least);
+      if (least < kRanks) return static_cast<std::uint32_t>(least);
       if (line.words[kWords - 1] == kEmpty) [[likely]] {
         return kNone;
       }
@@ -56,18 +67,13 @@ class PairTable {
   }
 
  private:
-  static constexpr int kWords = 8;
   static constexpr int kRankBits = 22;
+  static_assert(kRanks == std::uint64_t{1} << kRankBits);
   static constexpr int kIdBits = 21;
-  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};  // the key of ids that no token has
   struct alignas(64) Line {
     std::uint64_t words[kWords] = {kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty};
   };
 
-  static std::uint64_t key_of(TokenId left, TokenId right) noexcept {
-    return std::uint64_t{static_cast<std::uint32_t>(left)} << (kIdBits + kRankBits) |
-           std::uint64_t{static_cast<std::uint32_t>(right)} << kRankBits;
-  }
   std::size_t line_of(std::uint64_t key) const noexcept {
     const std::uint64_t mixed = (key ^ key >> 31) * 0x9E3779B97F4A7C15U;
     return lines_.size() == 1 ? 0 : mixed >> shift_;

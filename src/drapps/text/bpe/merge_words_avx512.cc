@@ -1,0 +1,147 @@
+#include "drapps/kernel/avx512.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "drapps/text/bpe/merge_in_turns.h"
+#include "drapps/text/bpe/merge_words.h"
+
+namespace drapps::text {
+namespace {
+
+constexpr int kPlaces = 16;  // of one register
+constexpr int kPlaceBits = 5;
+constexpr std::int32_t kPlaceMask = (1 << kPlaceBits) - 1;
+
+constexpr std::uint32_t below(int place) noexcept { return (std::uint32_t{1} << place) - 1; }
+
+/// Tokens stay at the place of their first byte. A pair is its rank and, in the low bits, its place: the least of all
+/// is the one to merge.
+template <int kRegisters>
+class WordInRegisters {
+  static constexpr int kMost = kRegisters * kPlaces;  // bytes
+
+ public:
+  std::size_t number;
+  std::int32_t least;  // what to merge
+
+  void begin(const BpeModel& model, std::string_view word) noexcept {
+    std::int32_t all_bytes[kMost + kPlaces + 1];
+    int size = 0;
+    for (int r = 0; r < kRegisters; ++r) {
+      const auto left = static_cast<std::int32_t>(word.size()) - r * kPlaces;
+      const auto mask = static_cast<__mmask16>(below(std::clamp(left, 0, kPlaces)));
+      const __m128i bytes = _mm_maskz_loadu_epi8(mask, word.data() + r * kPlaces);
+      const __m512i wide = _mm512_cvtepu8_epi32(bytes);
+      const __m512i ids = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), mask, wide, model.byte_ids.data(), 4);
+      const auto kept = static_cast<__mmask16>(mask & ~_mm512_movepi32_mask(ids));
+      _mm512_storeu_si512(ids_ + size, _mm512_maskz_compress_epi32(kept, ids));
+      _mm512_storeu_si512(all_bytes + size, _mm512_maskz_compress_epi32(kept, wide));
+      size += std::popcount(kept);
+    }
+    tokens_ = static_cast<std::uint32_t>((std::uint64_t{1} << size) - 1);
+    left_key_ = right_key_ = 0;
+    left_ = right_ = 0;
+    for (int r = 0; r < kRegisters; ++r) {
+      const __m512i first = _mm512_loadu_si512(all_bytes + r * kPlaces);
+      const __m512i second = _mm512_loadu_si512(all_bytes + r * kPlaces + 1);
+      const auto mask = static_cast<__mmask16>(tokens_ >> 1 >> (r * kPlaces));
+      const __m512i none = _mm512_set1_epi32(-1);
+      const __m512i ranks = _mm512_mask_i32gather_epi32(
+          none, mask, _mm512_or_si512(_mm512_slli_epi32(first, 8), second), model.byte_pairs.data(), 4);
+      const __m512i places = _mm512_add_epi32(_mm512_set1_epi32(r * kPlaces),
+                                              _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+      pairs_[r] = _mm512_mask_mov_epi32(_mm512_or_si512(_mm512_slli_epi32(ranks, kPlaceBits), places),
+                                        _mm512_cmpeq_epi32_mask(ranks, none), _mm512_set1_epi32(kNoMerge));
+    }
+  }
+
+  /// Looks up what is fetched, and finds the pair to merge: kNoMerge where there is none.
+  void choose(const BpeModel& model) noexcept {
+    const auto left_pair = look_up(model, left_key_, left_);
+    const auto right_pair = look_up(model, right_key_, right_);
+    __m512i least_of = _mm512_set1_epi32(kNoMerge);
+    for (int r = 0; r < kRegisters; ++r) {
+      pairs_[r] = put(put(pairs_[r], r, left_, left_pair), r, right_, right_pair);
+      least_of = _mm512_min_epi32(least_of, pairs_[r]);
+    }
+    least = _mm512_reduce_min_epi32(least_of);
+    if (least != kNoMerge) __builtin_prefetch(&model.merged[static_cast<std::uint32_t>(least) >> kPlaceBits]);
+  }
+
+  void join(const BpeModel& model) noexcept {
+    const int place = least & kPlaceMask;
+    const std::uint32_t above = tokens_ & ~below(place) & ~(std::uint32_t{1} << place);
+    const std::uint32_t behind = above & (above - 1);
+    const std::uint32_t before = tokens_ & below(place);
+    const TokenId id = model.merged[static_cast<std::uint32_t>(least) >> kPlaceBits];
+    ids_[place] = id;
+    const std::uint32_t gone = above ^ behind;
+    tokens_ ^= gone;
+    for (int r = 0; r < kRegisters; ++r) pairs_[r] = put(pairs_[r], r, gone | std::uint32_t{1} << place, kNoMerge);
+    left_ = std::bit_floor(before);
+    right_ = behind != 0 ? std::uint32_t{1} << place : 0;
+    // Where there is no neighbour on one side, the other one's pair is looked up twice.
+    const std::uint64_t right_key =
+        PairTable::key_of(id, ids_[std::countr_zero(behind | std::uint32_t{1} << (kMost - 1))]);
+    left_key_ =
+        left_ != 0 ? PairTable::key_of(ids_[std::countr_zero(left_ | 0x8000'0000) & kPlaceMask], id) : right_key;
+    right_key_ = right_ != 0 ? right_key : left_key_;
+    __builtin_prefetch(model.pairs.words_of(left_key_));
+    __builtin_prefetch(model.pairs.words_of(right_key_));
+  }
+
+  void finish(MergedWord& merged) const noexcept {
+    merged.tokens = static_cast<std::uint32_t>(std::popcount(tokens_));
+    if (merged.tokens > MergedWord::kMaxIds) return;
+    alignas(64) TokenId all[kMost + kPlaces];
+    int size = 0;
+    for (int r = 0; r < kRegisters; ++r) {
+      const auto mask = static_cast<__mmask16>(tokens_ >> (r * kPlaces));
+      _mm512_storeu_si512(all + size, _mm512_maskz_compress_epi32(mask, _mm512_loadu_si512(ids_ + r * kPlaces)));
+      size += std::popcount(mask);
+    }
+    _mm512_mask_storeu_epi32(merged.ids.data(), below(MergedWord::kMaxIds), _mm512_loadu_si512(all));
+  }
+
+ private:
+  static __m512i put(__m512i pairs, int r, std::uint32_t at, std::int32_t pair) noexcept {
+    return _mm512_mask_mov_epi32(pairs, static_cast<__mmask16>(at >> (r * kPlaces)), _mm512_set1_epi32(pair));
+  }
+  static std::int32_t look_up(const BpeModel& model, std::uint64_t key, std::uint32_t at) noexcept {
+    const __m512i words = _mm512_loadu_si512(model.pairs.words_of(key));
+    const __m512i ranks = _mm512_sub_epi64(words, _mm512_set1_epi64(static_cast<long long>(key)));
+    const __mmask8 is = _mm512_cmplt_epu64_mask(ranks, _mm512_set1_epi64(PairTable::kRanks));
+    const auto known =
+        static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(is, ranks))));
+    std::uint32_t rank = is != 0 ? known : PairTable::kNone;
+    if (is == 0 && _mm512_cmpeq_epi64_mask(words, _mm512_set1_epi64(-1)) < 0x80) [[unlikely]] {
+      rank = find_pair(model.pairs, key);
+    }
+    const int place = std::countr_zero(at | std::uint32_t{1} << kPlaceMask);
+    return rank != PairTable::kNone ? static_cast<std::int32_t>(rank << kPlaceBits | place) : kNoMerge;
+  }
+
+  __m512i pairs_[kRegisters];
+  TokenId ids_[kMost + kPlaces];
+  std::uint32_t tokens_;                // where tokens begin
+  std::uint64_t left_key_, right_key_;  // pairs that are fetched
+  std::uint32_t left_, right_;          // where they belong: a bit, or none
+};
+
+/// Merges the words that so many registers, and not fewer, have places for.
+template <int kRegisters>
+void merge_sized(const BpeModel& model, std::span<const std::string_view> words, MergedWord* merged) noexcept {
+  merge_in_turns<WordInRegisters<kRegisters>, 16>(
+      model, words, merged, [](std::string_view word) { return (word.size() - 1) / kPlaces + 1 == kRegisters; });
+}
+
+}  // namespace
+
+void merge_words_avx512(const BpeModel& model, std::span<const std::string_view> words, MergedWord* merged) noexcept {
+  merge_sized<1>(model, words, merged);
+  merge_sized<2>(model, words, merged);
+}
+
+}  // namespace drapps::text
