@@ -2,6 +2,7 @@
 // need.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +51,7 @@ class ReadAhead {
 
  private:
   const Sampler& sampler_;
+  std::array<Sampler::Row, 16> rows_;  // of the step, made together, which is cheaper
   std::uint64_t step_ = 0;
   std::uint32_t row_ = 0;
   std::uint64_t begun_ = 0;

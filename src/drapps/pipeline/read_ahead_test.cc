@@ -29,6 +29,22 @@ TEST(ReadAhead, SamplesBeginInTheOrderOfThePass) {
   EXPECT_EQ(ahead.step(), sampler.steps());
 }
 
+TEST(ReadAhead, SamplesAreThoseOfTheSampler) {
+  const Sampler sampler =
+      *Sampler::make({.size = 130, .shuffle = true, .seed = 3, .batch = 50, .remainder = Remainder::kPad}, 1);
+  ReadAhead ahead(sampler);
+  std::uint64_t padded = 0;
+  while (!ahead.ended()) {
+    const ReadAhead::NextSample next = ahead.next();
+    const Sampler::Row row = sampler.row(next.step, next.row);
+    ASSERT_EQ(next.sample.index, row.index) << next.step << " " << next.row;
+    ASSERT_EQ(next.sample.position, row.position);
+    ASSERT_EQ(next.sample.padded, row.padded);
+    padded += row.padded ? 1 : 0;
+  }
+  EXPECT_EQ(padded, 20u);
+}
+
 TEST(ReadAhead, TwoTriesInARowChangeTheMind) {
   const Sampler sampler = five_in_twos();
   ReadAhead ahead(sampler);

@@ -40,16 +40,19 @@ std::uint64_t Permutation::at(std::uint64_t position) const noexcept {
 }
 
 void Permutation::at(std::span<std::uint64_t> positions) const noexcept {
-  // A round waits for the one before it; blocks of numbers that know nothing of each other fill the wait.
+  // A round waits for the one before it; blocks of numbers that know nothing of each other fill the wait. From a few
+  // numbers on a block that is not full costs less than one after the other.
   constexpr std::size_t kBlock = 16;
-  for (; positions.size() >= kBlock; positions = positions.subspan(kBlock)) {
-    std::array<std::uint64_t, kBlock> x;
-    std::copy_n(positions.begin(), kBlock, x.begin());
+  constexpr std::size_t kFew = 4;
+  for (; positions.size() > kFew; positions = positions.subspan(std::min(kBlock, positions.size()))) {
+    const std::span<std::uint64_t> some = positions.first(std::min(kBlock, positions.size()));
+    std::array<std::uint64_t, kBlock> x{};
+    std::ranges::copy(some, x.begin());
     for (int i = 0; i < rounds_; ++i) {
       const Round& round = round_[static_cast<std::size_t>(i)];
       for (std::uint64_t& each : x) each = exchange(each, round);
     }
-    std::copy(x.begin(), x.end(), positions.begin());
+    std::copy_n(x.begin(), some.size(), some.begin());
   }
   for (std::uint64_t& each : positions) each = at(each);
 }

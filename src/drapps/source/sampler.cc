@@ -1,6 +1,7 @@
 #include "drapps/source/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -93,6 +94,17 @@ Sampler::Row Sampler::row(std::uint64_t step, std::uint32_t row) const noexcept 
   const std::uint64_t position = batch(step).first_position + row;
   const bool padded = position >= spec_.size;
   return {position, index_at(padded ? position % spec_.size : position), padded};
+}
+
+void Sampler::rows(std::uint64_t step, std::uint32_t first, std::span<Row> out) const noexcept {
+  std::array<std::uint64_t, 16> some;
+  for (; !out.empty(); out = out.subspan(std::min(some.size(), out.size()))) {
+    const std::size_t count = std::min(some.size(), out.size());
+    indices(step, first, std::span(some).first(count));
+    std::uint64_t position = batch(step).first_position + first;
+    for (std::size_t i = 0; i < count; ++i, ++position) out[i] = {position, some[i], position >= spec_.size};
+    first += static_cast<std::uint32_t>(count);
+  }
 }
 
 void Sampler::indices(std::uint64_t step, std::uint32_t first, std::span<std::uint64_t> out) const noexcept {
