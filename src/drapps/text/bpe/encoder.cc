@@ -92,7 +92,8 @@ void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
       fetch(hash);
       if (shared_ != nullptr) shared_->fetch(key);
     }
-    if (pretoken.size() <= kMaxWord && is_ascii(pretoken)) unknown_[unknown++] = {hash, i};
+    const bool merges = is_short ? key.is_ascii() : pretoken.size() <= kMaxWord && is_ascii(pretoken);
+    if (merges) unknown_[unknown++] = {hash, i};
   }
   std::size_t unmerged = 0;
   std::array<TokenId, WordCache::kMaxIds> ids_of_others;

@@ -44,8 +44,8 @@ class Encoder {
   void encode(std::string_view text, IdBuffer& out);
 
  private:
-  /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: what is fetched for
-  /// them stays in the first-level cache.
+  /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: few enough that what
+  /// is fetched for them stays next to the core, and so many that unknown ones among them are merged side by side.
   static constexpr std::size_t kBatch = 384;
   struct PretokenBatch {
     const std::uint8_t* text;
@@ -62,11 +62,11 @@ class Encoder {
 
   /// Cuts what comes next.
   void cut_batch(PretokenBatch& batch) const noexcept;
-  /// Has words_ and phrases_ know the words of a batch, from the first that they do not.
   struct UnknownWord {
     std::uint64_t hash;
     std::size_t number;  // in the batch
   };
+  /// Has words_ and phrases_ know the words of a batch, from the first that they do not.
   void learn(const PretokenBatch& batch, std::size_t first);
   void grow();
   void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {

@@ -27,6 +27,7 @@ class WordInRegisters {
   std::int32_t least;  // what to merge
 
   void begin(const BpeModel& model, std::string_view word) noexcept {
+    // Bytes without a token are left out.
     std::int32_t all_bytes[kMost + kPlaces + 1];
     int size = 0;
     for (int r = 0; r < kRegisters; ++r) {
@@ -116,6 +117,7 @@ class WordInRegisters {
     const auto known =
         static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(is, ranks))));
     std::uint32_t rank = is != 0 ? known : PairTable::kNone;
+    // Beyond a line that is full there may be more.
     if (is == 0 && _mm512_cmpeq_epi64_mask(words, _mm512_set1_epi64(-1)) < 0x80) [[unlikely]] {
       rank = find_pair(model.pairs, key);
     }
