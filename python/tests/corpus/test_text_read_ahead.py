@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,26 @@ from python.tests.corpus.corpora import EOS, rows_of
 LENGTH = 64
 
 
-@pytest.mark.parametrize("kind", ["blocks", "documents", "arrow", "arrow documents", "mixture"])
-def test_a_worker_has_several_reads_of_a_slow_storage_under_way(tmp_path, kind):
-    files = [
-        corpora.write_lines(tmp_path / f"{number}.txt", corpora.documents(30, number))
-        for number in range(8)
-    ]
+KINDS = ["blocks", "documents", "arrow", "arrow documents"]
+
+
+def files_of(kind: str, folder: Path) -> list[Path]:
+    """Eight files of thirty documents."""
     if "arrow" in kind:
         pytest.importorskip("pyarrow")
-        files = [
-            corpora.write_arrow(tmp_path / f"{number}.arrow", corpora.documents(30, number), 10)
+        return [
+            corpora.write_arrow(folder / f"{number}.arrow", corpora.documents(30, number), 10)
             for number in range(8)
         ]
+    return [
+        corpora.write_lines(folder / f"{number}.txt", corpora.documents(30, number))
+        for number in range(8)
+    ]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "mixture"])
+def test_a_worker_has_several_reads_of_a_slow_storage_under_way(tmp_path, kind):
+    files = files_of(kind, tmp_path)
     pipeline: Any = drapps.text(files)
     if kind == "mixture":
         np.arange(100_000, dtype=np.uint16).tofile(tmp_path / "a.bin")
@@ -58,3 +67,23 @@ def test_a_worker_has_several_reads_of_a_slow_storage_under_way(tmp_path, kind):
     watcher.join()
     assert max(under_way) > 1
     assert np.array_equal(rows, rows_of(loader(pipeline)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_read_ahead_is_read_once(tmp_path, kind):
+    """What is announced are the very ranges that are read."""
+    files = files_of(kind, tmp_path)
+    tokenizer = drapps.tokenizer(corpora.tokenizer_file())
+    order: Any = "documents" if "documents" in kind else "blocks"
+
+    def bytes_of_a_pass(latency: float) -> int:
+        pipeline = drapps.text(files).on(drapps.emulate(latency=latency))
+        packed = pipeline.pack(tokenizer, LENGTH, eos=EOS).shuffle(2, order=order)
+        loader = packed.batch(4, rows="epoch", cache="off")
+        assert len(rows_of(loader)) > 0
+        return loader.stats().storage.bytes
+
+    bytes_of_a_pass(0.0)  # which counts the rows of an epoch first, and remembers them
+    at_once = bytes_of_a_pass(0.0)
+    assert at_once > 0
+    assert bytes_of_a_pass(0.005) == at_once
