@@ -18,7 +18,7 @@ constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPrefetched = ContentReader::kPiece / kFetch;
 // Of a line that the piece before has begun, and for what parsers want behind the last one: without room for them a
 // whole piece would be copied to larger memory.
-constexpr std::size_t kSlack = std::size_t{64} << 10;
+constexpr std::size_t kRoomBehind = std::size_t{64} << 10;
 constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;  // of what is decompressed
 
 /// What is read at once from a place in a file on, of a block that ends at `end`.
@@ -156,7 +156,7 @@ Error ContentReader::at_input(ErrorCode code, std::string message) const {
 
 Result<ContentReader::At> ContentReader::read(std::string& into) {
   const std::size_t before = into.size();
-  if (into.empty()) into.reserve(kPiece + kSlack);
+  if (into.empty()) into.reserve(kPiece + kRoomBehind);
   while (into.size() - before < kPiece) {
     if (behind_ && into.size() != before) return At::kBeyond;
     if (used_ == input_size_ && hungry_) {
