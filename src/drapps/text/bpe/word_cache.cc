@@ -25,9 +25,9 @@ void WordCache::grow() {
 
 void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
   WordEntry* const entry = &entries_[place];
-  ++inserted_;
   const bool first = entry[0].empty();
-  if (!first && inserted_ % kStay == 0) entry[0] = entry[1];
+  const bool full = !first && !entry[1].empty();
+  if (++inserted_ % kStay == 0 && full) entry[0] = entry[1];
   entry[first ? 0 : 1] = WordEntry::of(key, ids, size);
 }
 

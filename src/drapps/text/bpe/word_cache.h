@@ -96,8 +96,9 @@ struct WordEntry {
 static_assert(sizeof(WordEntry) == 32);
 
 /// Short pretokens of few ids: a table of 8 MiB, and of 32 once it has grown, two entries to a cache line, so that
-/// frequent words stay in the caches next to the core. A pretoken that is not found is put in second place, and once in
-/// a while what was there moves to the first: words that come early are frequent ones, and stay.
+/// frequent words stay in the caches next to the core. A pretoken that is not found is put in second place where the
+/// first is taken, and once in a while what was there moves to the first: words that come early are frequent ones, and
+/// stay.
 class WordCache {
  public:
   static constexpr std::size_t kMaxIds = WordEntry::kMaxIds;
