@@ -179,7 +179,14 @@ figures = [begun, working(), used(3)]
 
 def test_a_quota_that_changes_is_obeyed_and_noted(tmp_path):
     script = """
+def noted():
+    entries = loaders[1].explain()["decisions"]["entries"]
+    return sum(entry["why"].startswith("the limits have changed") for entry in entries)
+
+before, deadline = noted(), time.monotonic() + 60
 set_quota("20000")
+while noted() == before and time.monotonic() < deadline:
+    time.sleep(0.1)
 time.sleep(2)
 figures = [used(2)]
 set_quota("max")
