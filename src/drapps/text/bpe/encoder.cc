@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -11,8 +12,13 @@
 namespace drapps::text {
 namespace {
 
-/// What the caches write beyond the ids.
-constexpr std::size_t kSlack = 4;
+/// Copies ids, and rubbish up to Encoder's kSlack behind them; the end of the copy.
+TokenId* copy_ids(const TokenId* from, const TokenId* end, TokenId* out) noexcept {
+  constexpr std::ptrdiff_t kStep = 8;
+  TokenId* const copied = out + (end - from);
+  for (; from < end; from += kStep, out += kStep) std::memcpy(out, from, kStep * sizeof(TokenId));
+  return copied;
+}
 
 /// Whether the first letter beyond ASCII is below U+2000: words of alphabets come again, and are remembered whole. Runs
 /// of Chinese or Japanese hardly ever do, and would take the places of what does.
@@ -25,6 +31,22 @@ bool is_ascii(std::string_view pretoken) noexcept {
   return std::ranges::all_of(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; });
 }
 
+/// Asks is(end) for each end of a part within a pretoken, the first one first, until the answer is yes: whether it was.
+template <class Is>
+bool find_part_end(const Boundaries& boundaries, std::string_view pretoken, const Is& is) {
+  const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
+  std::size_t at = 0;  // a character
+  std::size_t size = utf8_size(p[0]);
+  while (at + size < pretoken.size()) {
+    const std::size_t next = at + size;
+    const std::size_t next_size = utf8_size(p[next]);
+    if (!boundaries.crossed(pretoken.substr(at, size), pretoken.substr(next, next_size)) && is(next)) return true;
+    at = next;
+    size = next_size;
+  }
+  return false;
+}
+
 }  // namespace
 
 void Encoder::encode(std::string_view text, IdBuffer& out) {
@@ -34,18 +56,36 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
   while (batch.text < end_) {
     if (grows_ && words_.crowded()) grow();
     cut_batch(batch);
-    bool learnt = false;
     const std::uint32_t size = batch.ends[batch.size - 1];
     TokenId* ids = out.reserve(size + kSlack);
+    TokenId* to = ids;
+    std::size_t unknown = 0;
     for (std::size_t i = 0; i < batch.size; ++i) {
-      std::size_t known = words_.find(batch.keys[i], batch.places[i], ids);
-      if (known == 0 && !std::exchange(learnt, true)) [[unlikely]] {
-        learn(batch, i);
-        known = words_.find(batch.keys[i], batch.places[i], ids);
+      std::size_t known = words_.find(batch.keys[i], batch.places[i], to);
+      if (known == 0) [[unlikely]] {
+        if (!batch.keys[i].is_short()) known = phrases_.find(batch.pretoken(i), batch.keys[i].low, false, to);
+        if (known == 0) {
+          if (unknown == 0) ids = std::exchange(to, behind_.data());
+          unknown_[unknown++] = {i, to, nullptr};
+          fetch_unknown(batch.keys[i]);
+        }
       }
-      ids += known;
-      if (known == 0) [[unlikely]]
-        ids = look_up(batch, i, ids);
+      to += known;
+    }
+    if (unknown == 0) {
+      ids = to;
+    } else {
+      const auto words = std::span(unknown_).first(unknown);
+      learn(batch, words);
+      const TokenId* from = behind_.data();
+      for (const UnknownWord& word : words) {
+        ids = copy_ids(from, word.behind, ids);
+        from = word.behind;
+        ids = word.merged != nullptr && word.merged->tokens <= MergedWord::kMaxIds
+                  ? std::copy_n(word.merged->ids.data(), word.merged->tokens, ids)
+                  : look_up(batch, word.number, ids);
+      }
+      ids = copy_ids(from, to, ids);
     }
     out.written_to(ids);
     batch.text += size;
@@ -80,43 +120,35 @@ void Encoder::grow() {
            }).ok();
 }
 
-void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
-  std::size_t unknown = 0;
-  for (std::size_t i = first; i < batch.size; ++i) {
-    const WordKey& key = batch.keys[i];
-    const bool is_short = key.is_short();
-    if (is_short && words_.has(key, batch.places[i])) continue;
-    const std::string_view pretoken = batch.pretoken(i);
-    const std::uint64_t hash = is_short ? hash_bytes(pretoken) : key.low;
-    if (is_short) {
-      fetch(hash);
-      if (shared_ != nullptr) shared_->fetch(key);
-    }
-    const bool merges = is_short ? key.is_ascii() : pretoken.size() <= kMaxWord && is_ascii(pretoken);
-    if (merges) unknown_[unknown++] = {hash, i};
-  }
+void Encoder::learn(const PretokenBatch& batch, std::span<UnknownWord> words) {
   std::size_t unmerged = 0;
   std::array<TokenId, WordCache::kMaxIds> ids_of_others;
-  for (const auto [hash, i] : std::span(unknown_).first(unknown)) {
-    const std::string_view pretoken = batch.pretoken(i);
-    const WordKey& key = batch.keys[i];
-    if (words_.has(key, batch.places[i]) || phrases_.has(pretoken, hash, false)) continue;
+  for (UnknownWord& word : words) {
+    const WordKey& key = batch.keys[word.number];
+    const std::uint32_t place = batch.places[word.number];
+    const std::string_view pretoken = batch.pretoken(word.number);
+    const bool is_short = key.is_short();
+    if (!(is_short && key.is_ascii()) && !is_one_part(pretoken)) continue;
+    const std::uint64_t hash = is_short ? key.hash() : key.low;
+    if (is_short && (words_.has(key, place) || phrases_.has(pretoken, hash, false))) continue;
     if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
-      if (key.is_short()) keep(key, batch.places[i], &whole, 1);
-    } else if (!key.is_short() || find_shared(key, batch.places[i], ids_of_others.data()) == 0) {
-      unknown_[unmerged] = {hash, i};
+      is_short ? keep(key, place, &whole, 1) : phrases_.insert(pretoken, hash, false, &whole, 1);
+    } else if (!is_short || find_shared(key, place, ids_of_others.data()) == 0) {
+      word.merged = &merged_[unmerged];
       unmerged_[unmerged++] = pretoken;
     }
   }
   merge_words_(model_, std::span(unmerged_).first(unmerged), merged_.data());
-  for (std::size_t k = 0; k < unmerged; ++k) {
-    const auto [hash, i] = unknown_[k];
-    const auto& [ids, tokens] = merged_[k];
-    const bool is_short = batch.keys[i].is_short();
-    if (is_short && !words_.has(batch.keys[i], batch.places[i])) {
-      keep_merged(batch.keys[i], batch.places[i], ids.data(), tokens);
+  for (const UnknownWord& word : words) {
+    if (word.merged == nullptr) continue;
+    const WordKey& key = batch.keys[word.number];
+    const std::uint32_t place = batch.places[word.number];
+    const auto& [ids, tokens] = *word.merged;
+    const bool is_short = key.is_short();
+    if (is_short && !words_.has(key, place)) keep_merged(key, place, ids.data(), tokens);
+    if (!is_short || tokens > WordCache::kMaxIds) {
+      phrases_.insert(batch.pretoken(word.number), is_short ? key.hash() : key.low, false, ids.data(), tokens);
     }
-    if (!is_short || tokens > WordCache::kMaxIds) phrases_.insert(unmerged_[k], hash, false, ids.data(), tokens);
   }
 }
 
@@ -124,11 +156,14 @@ TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* ou
   const std::string_view pretoken = batch.pretoken(i);
   const WordKey& key = batch.keys[i];
   const bool is_short = key.is_short();
-  const std::uint64_t hash = is_short ? hash_bytes(pretoken) : key.low;
-  if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
+  const std::uint64_t hash = is_short ? key.hash() : key.low;
+  if (is_short) {
+    if (const std::size_t known = words_.find(key, batch.places[i], out); known != 0) return out + known;
+    if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
+  }
   if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
     *out = whole;
-    if (is_short) keep(key, batch.places[i], out, 1);
+    is_short ? keep(key, batch.places[i], out, 1) : phrases_.insert(pretoken, hash, false, out, 1);
     return out + 1;
   }
   if (const std::size_t known = is_short ? find_shared(key, batch.places[i], out) : 0; known != 0) return out + known;
@@ -143,32 +178,26 @@ TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* ou
   return end;
 }
 
+bool Encoder::is_one_part(std::string_view pretoken) const noexcept {
+  return pretoken.size() <= kMaxWord && !find_part_end(model_.boundaries, pretoken, [](std::size_t) { return true; });
+}
+
 bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
   if (is_ascii(pretoken)) return false;
-  const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
   std::size_t count = 0;
-  const auto add = [&](std::string_view bytes) {
+  std::size_t begin = 0;  // of the part
+  const auto add = [&](std::size_t end) {
     if (count == kParts) {
       for (const PretokenPart& part : parts_) out = merge_part(part, out);
       count = 0;
     }
-    parts_[count++] = part_of(bytes);
+    parts_[count++] = part_of(pretoken.substr(begin, end - begin));
+    begin = end;
+    return false;
   };
-  std::size_t begin = 0;  // of the part
-  std::size_t at = 0;     // a character
-  std::size_t size = utf8_size(p[0]);
-  while (at + size < pretoken.size()) {
-    const std::size_t next = at + size;
-    const std::size_t next_size = utf8_size(p[next]);
-    if (!model_.boundaries.crossed(pretoken.substr(at, size), pretoken.substr(next, next_size))) {
-      add(pretoken.substr(begin, next - begin));
-      begin = next;
-    }
-    at = next;
-    size = next_size;
-  }
+  find_part_end(model_.boundaries, pretoken, add);
   if (begin == 0) return false;
-  add(pretoken.substr(begin));
+  add(pretoken.size());
   for (std::size_t i = 0; i < count; ++i) out = merge_part(parts_[i], out);
   return true;
 }

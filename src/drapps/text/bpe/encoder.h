@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -47,6 +48,7 @@ class Encoder {
   /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: few enough that what
   /// is fetched for them stays next to the core, and so many that unknown ones among them are merged side by side.
   static constexpr std::size_t kBatch = 384;
+  static constexpr std::size_t kSlack = 8;  // what is written beyond the ids
   struct PretokenBatch {
     const std::uint8_t* text;
     std::size_t size;  // pretokens
@@ -63,11 +65,12 @@ class Encoder {
   /// Cuts what comes next.
   void cut_batch(PretokenBatch& batch) const noexcept;
   struct UnknownWord {
-    std::uint64_t hash;
-    std::size_t number;  // in the batch
+    std::size_t number;     // in the batch
+    const TokenId* behind;  // ids of what follows, in behind_
+    MergedWord* merged;     // its ids, if learn() merged it
   };
-  /// Has words_ and phrases_ know the words of a batch, from the first that they do not.
-  void learn(const PretokenBatch& batch, std::size_t first);
+  /// Merges those of a batch that can be merged side by side, and has words_ and phrases_ know them.
+  void learn(const PretokenBatch& batch, std::span<UnknownWord> words);
   void grow();
   void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
     if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, ids, tokens);
@@ -88,7 +91,13 @@ class Encoder {
     model_.whole.fetch(hash);
     phrases_.fetch(hash);
   }
-  /// Writes the ids of pretoken `i` of a batch, which words_ does not have, and keeps them.
+  /// Fetches what learn() looks at.
+  void fetch_unknown(const WordKey& key) const noexcept {
+    if (!key.is_short()) return;
+    fetch(key.hash());
+    if (shared_ != nullptr) shared_->fetch(key);
+  }
+  /// Writes the ids of pretoken `i` of a batch, and keeps them.
   TokenId* look_up(const PretokenBatch& batch, std::size_t i, TokenId* out);
 
   /// Of a pretoken, what is merged by itself. Its place in a cache is fetched while the next ones are found.
@@ -98,6 +107,8 @@ class Encoder {
     std::uint32_t place;
   };
   static constexpr std::size_t kParts = 32;  // that are found before the first is looked up
+  /// Whether it is merged as a whole, and short enough to be so beside others.
+  bool is_one_part(std::string_view pretoken) const noexcept;
   /// Writes the ids that its parts merge to; `out` becomes their end. False, and nothing done, where it has but one
   /// part.
   bool merge_parts(std::string_view pretoken, TokenId*& out);
@@ -115,8 +126,9 @@ class Encoder {
   PhraseCache phrases_;
   const std::shared_ptr<SharedWords> shared_;
   std::array<PretokenPart, kParts> parts_;  // of one pretoken: memory of merge_parts()
-  // Memory of learn().
+  // Memory of encode() and learn().
   std::array<UnknownWord, kBatch> unknown_;
+  std::array<TokenId, kBatch * PhraseCache::kMaxIds + kSlack> behind_;  // ids of what follows the first unknown word
   std::array<std::string_view, kBatch> unmerged_;
   std::array<MergedWord, kBatch> merged_;
   const std::uint8_t* end_ = nullptr;  // of the text

@@ -4,29 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "drapps/text/bpe/huge_array.h"
 #include "drapps/text/bpe/pair_table.h"
+#include "drapps/text/bpe/word_key.h"
 
 namespace drapps::text {
-
-/// A hash of a few bytes; not for what an attacker may choose.
-inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
-  std::uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15U;
-  const char* p = bytes.data();
-  std::size_t left = bytes.size();
-  for (; left >= 8; left -= 8, p += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, p, 8);
-    hash = std::rotl((hash ^ word) * 0x9FB21C651E98DF25U, 29);
-  }
-  std::uint64_t word = 0;
-  std::memcpy(&word, p, left);
-  hash = (hash ^ word) * 0x9FB21C651E98DF25U;
-  return (hash ^ hash >> 32) * 0x9E3779B97F4A7C15U;
-}
 
 /// A flat hash table from bytes to ids. The bytes belong to others, and stay where they are while it lives.
 class TokenTable {
