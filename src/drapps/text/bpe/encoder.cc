@@ -60,17 +60,15 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
     TokenId* ids = out.reserve(size + kSlack);
     TokenId* to = ids;
     std::size_t unknown = 0;
-    for (std::size_t i = 0; i < batch.size; ++i) {
-      std::size_t known = words_.find(batch.keys[i], batch.places[i], to);
-      if (known == 0) [[unlikely]] {
-        if (!batch.keys[i].is_short()) known = phrases_.find(batch.pretoken(i), batch.keys[i].low, false, to);
-        if (known == 0) {
-          if (unknown == 0) ids = std::exchange(to, behind_.data());
-          unknown_[unknown++] = {i, to, nullptr};
-          fetch_unknown(batch.keys[i]);
-        }
-      }
-      to += known;
+    const WordSets known = words_.sets();
+    for (std::size_t i = 0; (i = kernels_.copy_known(batch, i, known, to)) < batch.size; ++i) {
+      const WordKey& key = batch.keys[i];
+      const std::size_t tokens = key.is_short() ? 0 : phrases_.find(batch.pretoken(i), key.low, false, to);
+      to += tokens;
+      if (tokens > 0) continue;
+      if (unknown == 0) ids = std::exchange(to, behind_.data());
+      unknown_[unknown++] = {i, to, nullptr};
+      fetch_unknown(key);
     }
     if (unknown == 0) {
       ids = to;
@@ -93,20 +91,13 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
 }
 
 void Encoder::cut_batch(PretokenBatch& batch) const noexcept {
-  batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), kBatch);
-  std::uint32_t begin = 0;
-  for (std::size_t i = 0; i < batch.size; ++i) {
-    const std::uint32_t size = batch.ends[i] - begin;
-    if (size <= WordKey::kMaxSize) [[likely]] {
-      batch.keys[i] = WordKey::of(batch.text + begin, size, end_);
-      batch.places[i] = words_.place_of(batch.keys[i]);
-    } else {
-      const std::uint64_t hash = hash_bytes(batch.pretoken(i));
-      batch.keys[i] = {hash, 0};
-      batch.places[i] = 0;
-      fetch(hash);
-    }
-    begin = batch.ends[i];
+  batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), PretokenBatch::kMost);
+  std::array<std::uint32_t, PretokenBatch::kMost> long_ones;
+  const std::size_t n = kernels_.locate(batch, end_, words_.sets(), long_ones.data());
+  for (const std::uint32_t i : std::span(long_ones).first(n)) {
+    const std::uint64_t hash = hash_bytes(batch.pretoken(i));
+    batch.keys[i] = WordKey::of_long(hash);
+    fetch(hash);
   }
 }
 
@@ -130,7 +121,7 @@ void Encoder::learn(const PretokenBatch& batch, std::span<UnknownWord> words) {
     const bool is_short = key.is_short();
     if (!(is_short && key.is_ascii()) && !is_one_part(pretoken)) continue;
     const std::uint64_t hash = is_short ? key.hash() : key.low;
-    if (is_short && (words_.has(key, place) || phrases_.has(pretoken, hash, false))) continue;
+    if (is_short && (words_.sets().has(key, place) || phrases_.has(pretoken, hash, false))) continue;
     if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
       is_short ? keep(key, place, &whole, 1) : phrases_.insert(pretoken, hash, false, &whole, 1);
     } else if (!is_short || find_shared(key, place, ids_of_others.data()) == 0) {
@@ -145,7 +136,7 @@ void Encoder::learn(const PretokenBatch& batch, std::span<UnknownWord> words) {
     const std::uint32_t place = batch.places[word.number];
     const auto& [ids, tokens] = *word.merged;
     const bool is_short = key.is_short();
-    if (is_short && !words_.has(key, place)) keep_merged(key, place, ids.data(), tokens);
+    if (is_short && !words_.sets().has(key, place)) keep_merged(key, place, ids.data(), tokens);
     if (!is_short || tokens > WordCache::kMaxIds) {
       phrases_.insert(batch.pretoken(word.number), is_short ? key.hash() : key.low, false, ids.data(), tokens);
     }
@@ -158,7 +149,7 @@ TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* ou
   const bool is_short = key.is_short();
   const std::uint64_t hash = is_short ? key.hash() : key.low;
   if (is_short) {
-    if (const std::size_t known = words_.find(key, batch.places[i], out); known != 0) return out + known;
+    if (const std::size_t known = words_.sets().find(key, batch.places[i], out); known != 0) return out + known;
     if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
   }
   if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
@@ -206,16 +197,17 @@ Encoder::PretokenPart Encoder::part_of(std::string_view bytes) const noexcept {
   if (bytes.size() > WordKey::kMaxSize) {
     const std::uint64_t hash = hash_bytes(bytes);
     phrases_.fetch(hash);
-    return {bytes, {hash, 0}, 0};
+    return {bytes, WordKey::of_long(hash), 0};
   }
   const auto* const p = reinterpret_cast<const std::uint8_t*>(bytes.data());
   const WordKey key = WordKey::of(p, bytes.size(), end_).as_part();
-  return {bytes, key, words_.place_of(key)};
+  return {bytes, key, words_.sets().place_of(key)};
 }
 
 TokenId* Encoder::merge_part(const PretokenPart& part, TokenId* out) {
   const bool is_short = part.bytes.size() <= WordKey::kMaxSize;
-  if (const std::size_t known = is_short ? words_.find(part.key, part.place, out) : 0; known != 0) return out + known;
+  if (const std::size_t known = is_short ? words_.sets().find(part.key, part.place, out) : 0; known != 0)
+    return out + known;
   const std::uint64_t hash = is_short ? hash_bytes(part.bytes) : part.key.low;
   if (const std::size_t known = phrases_.find(part.bytes, hash, true, out); known != 0) return out + known;
   if (const std::size_t known = is_short ? find_shared(part.key, part.place, out) : 0; known != 0) return out + known;

@@ -12,8 +12,10 @@
 #include "drapps/text/bpe/merge_words.h"
 #include "drapps/text/bpe/merger.h"
 #include "drapps/text/bpe/model.h"
+#include "drapps/text/bpe/pretoken_batch.h"
 #include "drapps/text/bpe/shared_words.h"
 #include "drapps/text/bpe/word_cache.h"
+#include "drapps/text/bpe/word_kernels.h"
 #include "drapps/text/id_buffer.h"
 #include "drapps/text/pretokenize/cut.h"
 
@@ -45,22 +47,7 @@ class Encoder {
   void encode(std::string_view text, IdBuffer& out);
 
  private:
-  /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: few enough that what
-  /// is fetched for them stays next to the core, and so many that unknown ones among them are merged side by side.
-  static constexpr std::size_t kBatch = 384;
   static constexpr std::size_t kSlack = 8;  // what is written beyond the ids
-  struct PretokenBatch {
-    const std::uint8_t* text;
-    std::size_t size;  // pretokens
-    std::array<std::uint32_t, kBatch> ends;
-    std::array<WordKey, kBatch> keys;  // of a long one, {its hash, 0}, which words_ never has
-    std::array<std::uint32_t, kBatch> places;
-
-    std::string_view pretoken(std::size_t i) const noexcept {
-      const std::uint32_t begin = i > 0 ? ends[i - 1] : 0;
-      return {reinterpret_cast<const char*>(text) + begin, ends[i] - begin};
-    }
-  };
 
   /// Cuts what comes next.
   void cut_batch(PretokenBatch& batch) const noexcept;
@@ -103,7 +90,7 @@ class Encoder {
   /// Of a pretoken, what is merged by itself. Its place in a cache is fetched while the next ones are found.
   struct PretokenPart {
     std::string_view bytes;
-    WordKey key;  // of a long one, {its hash, 0}
+    WordKey key;  // of_long() where it is long
     std::uint32_t place;
   };
   static constexpr std::size_t kParts = 32;  // that are found before the first is looked up
@@ -122,15 +109,17 @@ class Encoder {
   const Cut cut_;
   Merger merger_;
   const MergeWords merge_words_ = merge_words_of();
+  const WordKernels& kernels_ = word_kernels();
   WordCache words_;
   PhraseCache phrases_;
   const std::shared_ptr<SharedWords> shared_;
   std::array<PretokenPart, kParts> parts_;  // of one pretoken: memory of merge_parts()
   // Memory of encode() and learn().
-  std::array<UnknownWord, kBatch> unknown_;
-  std::array<TokenId, kBatch * PhraseCache::kMaxIds + kSlack> behind_;  // ids of what follows the first unknown word
-  std::array<std::string_view, kBatch> unmerged_;
-  std::array<MergedWord, kBatch> merged_;
+  std::array<UnknownWord, PretokenBatch::kMost> unknown_;
+  std::array<TokenId, PretokenBatch::kMost * PhraseCache::kMaxIds + kSlack>
+      behind_;  // ids of what follows the first unknown word
+  std::array<std::string_view, PretokenBatch::kMost> unmerged_;
+  std::array<MergedWord, PretokenBatch::kMost> merged_;
   const std::uint8_t* end_ = nullptr;  // of the text
 };
 

@@ -10,7 +10,7 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/text/bpe/huge_array.h"
-#include "drapps/text/bpe/word_cache.h"
+#include "drapps/text/bpe/word_entry.h"
 
 namespace drapps::text {
 

@@ -18,7 +18,7 @@ void WordCache::grow() {
   const HugeArray<WordEntry> before = std::exchange(entries_, HugeArray<WordEntry>(kGrownMemory / sizeof(WordEntry)));
   for (const WordEntry& entry : before) {
     if (entry.empty()) continue;
-    const std::uint32_t place = place_of(entry.key);
+    const std::uint32_t place = sets().place_of(entry.key);
     entries_[place + (entries_[place].empty() ? 0 : 1)] = entry;
   }
 }

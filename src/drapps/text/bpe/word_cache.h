@@ -7,39 +7,9 @@
 
 #include "drapps/text/bpe/huge_array.h"
 #include "drapps/text/bpe/pair_table.h"
-#include "drapps/text/bpe/word_key.h"
+#include "drapps/text/bpe/word_entry.h"
 
 namespace drapps::text {
-
-/// A short pretoken and its ids. One of zeros is empty.
-struct WordEntry {
-  static constexpr std::size_t kMaxIds = 4;
-
-  WordKey key;
-  std::uint32_t ids[kMaxIds];  // in the first one, above kIdBits, how many they are
-
-  static WordEntry of(const WordKey& key, const TokenId* ids, std::size_t size) noexcept;
-  bool empty() const noexcept { return ids[0] == 0; }
-  /// Copies the ids, and rubbish up to kMaxIds, to `out`; their number.
-  std::size_t copy_ids(TokenId* out) const noexcept {
-    std::memcpy(out, ids, sizeof(ids));
-    return part_first(ids[0], out);
-  }
-  /// copy_ids() where the first of `ids` has been read as `first`, and is not to be read again.
-  std::size_t copy_ids(std::uint32_t first, TokenId* out) const noexcept {
-    std::memcpy(out + 1, ids + 1, sizeof(ids) - sizeof(ids[0]));
-    return part_first(first, out);
-  }
-
- private:
-  static constexpr int kIdBits = 24;
-  static std::size_t part_first(std::uint32_t first, TokenId* out) noexcept {
-    out[0] = static_cast<TokenId>(first & ((std::uint32_t{1} << kIdBits) - 1));
-    return first >> kIdBits;
-  }
-  static_assert(kMaxMergeIds <= std::uint32_t{1} << kIdBits);
-};
-static_assert(sizeof(WordEntry) == 32);
 
 /// Short pretokens of few ids: a table of 8 MiB, and of 32 once it has grown, two entries to a cache line, so that
 /// frequent words stay in the caches next to the core. A pretoken that is not found is put in second place where the
@@ -58,26 +28,8 @@ class WordCache {
   /// Grows, and keeps what it has; the places are others then. Throws std::bad_alloc.
   void grow();
 
-  /// Where a pretoken is, if it is known. Fetches that place for a find() soon after.
-  std::uint32_t place_of(const WordKey& key) const noexcept {
-    const auto place = static_cast<std::uint32_t>(key.hash() & (entries_.size() / 2 - 1)) * 2;
-    __builtin_prefetch(&entries_[place]);
-    return place;
-  }
-
-  bool has(const WordKey& key, std::uint32_t place) const noexcept {
-    return entries_[place].key.is(key) || entries_[place + 1].key.is(key);
-  }
-  /// Copies the ids, and rubbish up to kMaxIds, to `out`; their number, or 0 where the pretoken is not known.
-  std::size_t find(const WordKey& key, std::uint32_t place, TokenId* out) const noexcept {
-    const WordEntry* entry = &entries_[place];
-    entry += static_cast<std::size_t>(!entry->key.is(key));  // no branch: which of the two it is cannot be foreseen
-    if (!entry->key.is(key)) [[unlikely]] {
-      return 0;
-    }
-    return entry->copy_ids(out);
-  }
-
+  /// What it knows, until it grows.
+  WordSets sets() const noexcept { return {entries_.begin(), entries_.size() / 2 - 1}; }
   void insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept;
 
  private:

@@ -47,6 +47,8 @@ struct WordKey {
     key.high = (key.high & kWordMasks[size].high) | std::uint64_t{size} << 56;
     return key;
   }
+  /// A key that no pretoken has, which holds the hash of a long one.
+  static WordKey of_long(std::uint64_t hash) noexcept { return {hash, 1}; }
   /// The key of the same bytes as a part of a pretoken, which may have other ids.
   WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
   /// Whether the pretoken has 1 to kMaxSize bytes.
@@ -56,8 +58,10 @@ struct WordKey {
     constexpr std::uint64_t kHighBits = 0x8080808080808080U;
     return ((low & kHighBits) | (high & kHighBits >> 8)) == 0;
   }
+  static constexpr std::uint64_t kHighFactor = 0x9FB21C651E98DF25U;
+  static constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
   std::uint64_t hash() const noexcept {
-    const std::uint64_t mixed = (low ^ (high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
+    const std::uint64_t mixed = (low ^ (high * kHighFactor)) * kFactor;
     return mixed ^ mixed >> 32;
   }
   bool is(const WordKey& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
@@ -69,18 +73,18 @@ inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
     const auto* const p = reinterpret_cast<const std::uint8_t*>(bytes.data());
     return WordKey::of(p, bytes.size(), p + bytes.size()).hash();
   }
-  std::uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15U;
+  std::uint64_t hash = bytes.size() * WordKey::kFactor;
   const char* p = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= 8; left -= 8, p += 8) {
     std::uint64_t word;
     std::memcpy(&word, p, 8);
-    hash = std::rotl((hash ^ word) * 0x9FB21C651E98DF25U, 29);
+    hash = std::rotl((hash ^ word) * WordKey::kHighFactor, 29);
   }
   std::uint64_t word = 0;
   std::memcpy(&word, p, left);
-  hash = (hash ^ word) * 0x9FB21C651E98DF25U;
-  return (hash ^ hash >> 32) * 0x9E3779B97F4A7C15U;
+  hash = (hash ^ word) * WordKey::kHighFactor;
+  return (hash ^ hash >> 32) * WordKey::kFactor;
 }
 
 }  // namespace drapps::text

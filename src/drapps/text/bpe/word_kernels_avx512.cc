@@ -1,0 +1,75 @@
+#include "drapps/kernel/avx512.h"
+
+#include <cstdint>
+
+#include "drapps/text/bpe/word_kernels.h"
+
+namespace drapps::text {
+namespace {
+
+__m512i set_all(std::uint64_t word) noexcept { return _mm512_set1_epi64(static_cast<long long>(word)); }
+
+std::size_t locate_eight(PretokenBatch& batch, const std::uint8_t* /*end*/, const WordSets& words,
+                         std::uint32_t* long_ones) noexcept {
+  constexpr std::size_t kTogether = PretokenBatch::kTogether;
+  std::uint32_t begin = 0;
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    const auto bytes = static_cast<__mmask16>(_bzhi_u32(0xFFFF, batch.ends[i] - begin));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(&batch.keys[i]), _mm_maskz_loadu_epi8(bytes, batch.text + begin));
+    begin = batch.ends[i];
+  }
+  const __m512i lows = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i highs = _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1);
+  const __m512i first_keys = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
+  const __m512i last_keys = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
+  __m256i ends_before = _mm256_setzero_si256();
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < batch.size; i += kTogether) {
+    const __m256i ends = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&batch.ends[i]));
+    const __m256i sizes = _mm256_sub_epi32(ends, _mm256_alignr_epi32(ends, ends_before, 7));
+    ends_before = ends;
+    const __m512i first = _mm512_loadu_si512(&batch.keys[i]);
+    const __m512i last = _mm512_loadu_si512(&batch.keys[i + 4]);
+    const __m512i low = _mm512_permutex2var_epi64(first, lows, last);
+    const __m512i high = _mm512_or_si512(_mm512_permutex2var_epi64(first, highs, last),
+                                         _mm512_slli_epi64(_mm512_cvtepu32_epi64(sizes), 56));
+    _mm512_storeu_si512(&batch.keys[i], _mm512_permutex2var_epi64(low, first_keys, high));
+    _mm512_storeu_si512(&batch.keys[i + 4], _mm512_permutex2var_epi64(low, last_keys, high));
+    const __m512i both = _mm512_xor_si512(low, _mm512_mullo_epi64(high, set_all(WordKey::kHighFactor)));
+    const __m512i mixed = _mm512_mullo_epi64(both, set_all(WordKey::kFactor));
+    const __m512i hashes = _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 32));
+    const __m512i places = _mm512_slli_epi64(_mm512_and_si512(hashes, set_all(words.mask)), 1);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&batch.places[i]), _mm512_cvtepi64_epi32(places));
+    alignas(64) std::uint64_t place[kTogether];
+    _mm512_store_si512(place, places);
+    for (std::size_t j = 0; j < kTogether; ++j) __builtin_prefetch(words.entries + place[j]);
+    unsigned is_long = _mm256_cmpgt_epu32_mask(sizes, _mm256_set1_epi32(WordKey::kMaxSize));
+    if (batch.size - i < kTogether) is_long &= (1U << (batch.size - i)) - 1;
+    for (; is_long != 0; is_long &= is_long - 1) long_ones[n++] = static_cast<std::uint32_t>(i + _tzcnt_u32(is_long));
+  }
+  return n;
+}
+
+std::size_t copy_by_line(const PretokenBatch& batch, std::size_t number, const WordSets& words,
+                         TokenId*& out) noexcept {
+  TokenId* to = out;
+  for (; number < batch.size; ++number) {
+    const WordEntry* const entries = words.entries + batch.places[number];
+    const __m128i key = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&batch.keys[number]));
+    const unsigned same = _mm512_cmpeq_epi64_mask(_mm512_load_si512(entries), _mm512_broadcast_i64x2(key));
+    const unsigned found = same & same >> 1 & 0x11;  // a bit for each of the two
+    if (found == 0) break;
+    const WordEntry& entry = entries[~found & 1];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_loadu_si128(reinterpret_cast<const __m128i*>(entry.ids)));
+    to[0] = static_cast<TokenId>(entry.ids[0] & ((std::uint32_t{1} << WordEntry::kIdBits) - 1));
+    to += entry.ids[0] >> WordEntry::kIdBits;
+  }
+  out = to;
+  return number;
+}
+
+}  // namespace
+
+const WordKernels kWordsAvx512 = {.locate = locate_eight, .copy_known = copy_by_line};
+
+}  // namespace drapps::text
