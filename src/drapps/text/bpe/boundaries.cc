@@ -1,13 +1,18 @@
 #include "drapps/text/bpe/boundaries.h"
 
-#include "drapps/text/unicode/utf8.h"
-
 namespace drapps::text {
 namespace {
 
+CharBytes whole(std::string_view bytes) noexcept {
+  CharBytes all{0, static_cast<std::uint32_t>(bytes.size())};
+  std::memcpy(&all.bytes, bytes.data(), bytes.size());
+  return all;
+}
+
 bool is_continuation(char byte) noexcept { return (static_cast<std::uint8_t>(byte) & 0xC0) == 0x80; }
 
-/// Calls visit(left, right) for each boundary between characters within a token, unless both are ASCII.
+/// Calls visit(left, right) for each boundary between characters within a token, unless both are ASCII; what is left or
+/// right may be the last or first bytes of a character.
 template <class Visit>
 void for_each_boundary(std::string_view token, const Visit& visit) {
   std::size_t left = 0;
@@ -16,7 +21,9 @@ void for_each_boundary(std::string_view token, const Visit& visit) {
     std::size_t end = at + 1;
     while (end < token.size() && is_continuation(token[end])) ++end;
     const bool ascii = at - left == 1 && static_cast<std::uint8_t>(token[left] | token[at]) < 0x80;
-    if (!ascii && at - left <= 4 && end - at <= 4) visit(token.substr(left, at - left), token.substr(at, end - at));
+    if (!ascii && at - left <= 4 && end - at <= 4) {
+      visit(whole(token.substr(left, at - left)), whole(token.substr(at, end - at)));
+    }
     left = at;
   }
 }
@@ -26,25 +33,26 @@ void for_each_boundary(std::string_view token, const Visit& visit) {
 Boundaries::Boundaries(const std::vector<TokenBytes>& tokens) : partial_(std::size_t{1} << 16) {
   std::size_t boundaries = 0;
   for (const TokenBytes& token : tokens) {
-    for_each_boundary(token.bytes, [&](std::string_view, std::string_view) { ++boundaries; });
+    for_each_boundary(token.bytes, [&](CharBytes, CharBytes) { ++boundaries; });
   }
   seen_.resize(std::bit_ceil(16 * boundaries + 64) / 64);
   shift_ = 64 - std::countr_zero(seen_.size() * 64);
   for (const TokenBytes& token : tokens) {
-    for_each_boundary(token.bytes, [&](std::string_view left, std::string_view right) {
-      const std::uint64_t bit = key_of(left, right) >> shift_;
+    for_each_boundary(token.bytes, [&](CharBytes left, CharBytes right) {
+      const std::uint64_t bit = bit_of(left, right);
       seen_[bit >> 6] |= std::uint64_t{1} << (bit & 63);
-      if (is_continuation(left.front()) || right.size() < utf8_size(static_cast<std::uint8_t>(right.front()))) {
-        partial_[pair(left.back(), right.front())] = true;
+      if (is_continuation(static_cast<char>(left.bytes)) ||
+          right.size < utf8_size(static_cast<std::uint8_t>(right.bytes))) {
+        partial_[pair(left, right)] = true;
       }
     });
   }
 }
 
-bool Boundaries::crossed_partly(std::string_view left, std::string_view right) const noexcept {
-  for (std::size_t from = 0; from < left.size(); ++from) {
-    for (std::size_t size = 1; size <= right.size(); ++size) {
-      if (has(left.substr(from), right.substr(0, size))) return true;
+bool Boundaries::crossed_partly(CharBytes left, CharBytes right) const noexcept {
+  for (std::uint32_t from = 0; from < left.size; ++from) {
+    for (std::uint32_t size = 1; size <= right.size; ++size) {
+      if (has(left.without_first(from), right.first(size))) return true;
     }
   }
   return false;

@@ -4,10 +4,12 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "drapps/text/bpe/pair_table.h"
+#include "drapps/text/unicode/utf8.h"
 
 namespace drapps::text {
 
@@ -17,6 +19,26 @@ struct TokenBytes {
   TokenId id;
 };
 
+/// A character of valid UTF-8, or some bytes of one.
+struct CharBytes {
+  std::uint32_t bytes;  // the first one in the lowest bits
+  std::uint32_t size;   // 1 to 4
+
+  /// Of the text up to `end`, the character that begins at `p`.
+  static CharBytes at(const std::uint8_t* p, const std::uint8_t* end) noexcept {
+    CharBytes all{0, utf8_size(*p)};
+    if (end - p >= 4) [[likely]] {
+      std::memcpy(&all.bytes, p, 4);
+      return all.first(all.size);
+    }
+    for (std::uint32_t i = 0; i < all.size; ++i) all.bytes |= std::uint32_t{p[i]} << 8 * i;
+    return all;
+  }
+  CharBytes first(std::uint32_t n) const noexcept { return {bytes & ~std::uint32_t{0} >> (32 - 8 * n), n}; }
+  CharBytes without_first(std::uint32_t n) const noexcept { return {bytes >> 8 * n, size - n}; }
+  std::uint8_t last_byte() const noexcept { return static_cast<std::uint8_t>(bytes >> 8 * (size - 1)); }
+};
+
 /// Knows of any two characters side by side whether some token could reach over the boundary between them. Where none
 /// can, no merge ever does, whatever the ranks: both sides are merged by themselves. A token that begins or ends within
 /// a character counts with those of its bytes that it has. Between ASCII characters the answer is always yes.
@@ -24,28 +46,26 @@ class Boundaries {
  public:
   explicit Boundaries(const std::vector<TokenBytes>& tokens = {});
 
-  /// False only where no token reaches over. Requires two characters of valid UTF-8.
-  bool crossed(std::string_view left, std::string_view right) const noexcept {
-    if (left.size() == 1 && right.size() == 1) return true;
+  /// False only where no token reaches over.
+  bool crossed(CharBytes left, CharBytes right) const noexcept {
+    if ((left.bytes | right.bytes) < 0x80) return true;
     if (has(left, right)) return true;
-    return partial_[pair(left.back(), right.front())] && crossed_partly(left, right);
+    return partial_[pair(left, right)] && crossed_partly(left, right);
   }
 
  private:
-  static std::size_t pair(char left, char right) noexcept {
-    return static_cast<std::size_t>(static_cast<std::uint8_t>(left)) << 8 | static_cast<std::uint8_t>(right);
+  static std::size_t pair(CharBytes left, CharBytes right) noexcept {
+    return std::size_t{left.last_byte()} << 8 | (right.bytes & 0xFF);
   }
-  static std::uint64_t key_of(std::string_view left, std::string_view right) noexcept {
-    std::uint64_t key = left.size() << 3 | right.size();
-    for (const char byte : left) key = key << 7 ^ static_cast<std::uint8_t>(byte);
-    for (const char byte : right) key = key << 7 ^ static_cast<std::uint8_t>(byte);
-    return (key ^ key >> 31) * 0x9E3779B97F4A7C15U;
+  std::uint64_t bit_of(CharBytes left, CharBytes right) const noexcept {
+    const std::uint64_t key = std::uint64_t{left.bytes} << 32 | right.bytes;
+    return (key ^ key >> 31) * 0x9E3779B97F4A7C15U >> shift_;
   }
-  bool has(std::string_view left, std::string_view right) const noexcept {
-    const std::uint64_t bit = key_of(left, right) >> shift_;
+  bool has(CharBytes left, CharBytes right) const noexcept {
+    const std::uint64_t bit = bit_of(left, right);
     return seen_[bit >> 6] >> (bit & 63) & 1;
   }
-  bool crossed_partly(std::string_view left, std::string_view right) const noexcept;
+  bool crossed_partly(CharBytes left, CharBytes right) const noexcept;
 
   std::vector<std::uint64_t> seen_;  // a bit for each pair of sides: another pair may set it too
   std::vector<bool> partial_;        // by last and first byte: whether one of the sides is not a whole character

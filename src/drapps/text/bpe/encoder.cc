@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
-#include "drapps/text/unicode/utf8.h"
 
 namespace drapps::text {
 namespace {
@@ -31,18 +30,18 @@ bool is_ascii(std::string_view pretoken) noexcept {
   return std::ranges::all_of(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; });
 }
 
-/// Asks is(end) for each end of a part within a pretoken, the first one first, until the answer is yes: whether it was.
+/// Asks is(end) for each end of a part within a pretoken of a text, the first one first, until the answer is yes:
+/// whether it was.
 template <class Is>
-bool find_part_end(const Boundaries& boundaries, std::string_view pretoken, const Is& is) {
+bool find_part_end(const Boundaries& boundaries, std::string_view pretoken, const std::uint8_t* text_end,
+                   const Is& is) {
   const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
-  std::size_t at = 0;  // a character
-  std::size_t size = utf8_size(p[0]);
-  while (at + size < pretoken.size()) {
-    const std::size_t next = at + size;
-    const std::size_t next_size = utf8_size(p[next]);
-    if (!boundaries.crossed(pretoken.substr(at, size), pretoken.substr(next, next_size)) && is(next)) return true;
-    at = next;
-    size = next_size;
+  CharBytes left = CharBytes::at(p, text_end);
+  for (std::size_t at = left.size; at < pretoken.size();) {
+    const CharBytes right = CharBytes::at(p + at, text_end);
+    if (!boundaries.crossed(left, right) && is(at)) return true;
+    at += right.size;
+    left = right;
   }
   return false;
 }
@@ -170,7 +169,8 @@ TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* ou
 }
 
 bool Encoder::is_one_part(std::string_view pretoken) const noexcept {
-  return pretoken.size() <= kMaxWord && !find_part_end(model_.boundaries, pretoken, [](std::size_t) { return true; });
+  return pretoken.size() <= kMaxWord &&
+         !find_part_end(model_.boundaries, pretoken, end_, [](std::size_t) { return true; });
 }
 
 bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
@@ -186,7 +186,7 @@ bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
     begin = end;
     return false;
   };
-  find_part_end(model_.boundaries, pretoken, add);
+  find_part_end(model_.boundaries, pretoken, end_, add);
   if (begin == 0) return false;
   add(pretoken.size());
   for (std::size_t i = 0; i < count; ++i) out = merge_part(parts_[i], out);

@@ -268,13 +268,20 @@ TEST(Encoder, CutsPretokensOnlyWhereNoTokenReachesOver) {
 
 TEST(Boundaries, AreCrossedByTokensThatReachOverThem) {
   const Boundaries boundaries({{"\u4E2D\u6587", 0}, {"\x87\u5B57", 1}, {"\u00E9\xE4", 2}, {"ab", 3}});
-  EXPECT_TRUE(boundaries.crossed("\u4E2D", "\u6587"));
-  EXPECT_FALSE(boundaries.crossed("\u6587", "\u4E2D"));
-  EXPECT_TRUE(boundaries.crossed("\u6587", "\u5B57"));  // whose last byte is 87
-  EXPECT_FALSE(boundaries.crossed("\u4E2D", "\u5B57"));
-  EXPECT_TRUE(boundaries.crossed("\u00E9", "\u4E2D"));  // whose first byte is E4
-  EXPECT_FALSE(boundaries.crossed("\u00E9", "\u5B57"));
-  EXPECT_TRUE(boundaries.crossed("x", "y"));
+  const auto crossed = [&](std::string_view left, std::string_view right) {
+    const auto whole = [](std::string_view character) {
+      const auto* const p = reinterpret_cast<const std::uint8_t*>(character.data());
+      return CharBytes::at(p, p + character.size());
+    };
+    return boundaries.crossed(whole(left), whole(right));
+  };
+  EXPECT_TRUE(crossed("\u4E2D", "\u6587"));
+  EXPECT_FALSE(crossed("\u6587", "\u4E2D"));
+  EXPECT_TRUE(crossed("\u6587", "\u5B57"));  // whose last byte is 87
+  EXPECT_FALSE(crossed("\u4E2D", "\u5B57"));
+  EXPECT_TRUE(crossed("\u00E9", "\u4E2D"));  // whose first byte is E4
+  EXPECT_FALSE(crossed("\u00E9", "\u5B57"));
+  EXPECT_TRUE(crossed("x", "y"));
 }
 
 TEST(Encoder, LeavesOutBytesWithoutAToken) {

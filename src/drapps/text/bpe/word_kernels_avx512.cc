@@ -57,9 +57,9 @@ std::size_t copy_by_line(const PretokenBatch& batch, std::size_t number, const W
     const WordEntry* const entries = words.entries + batch.places[number];
     const __m128i key = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&batch.keys[number]));
     const unsigned same = _mm512_cmpeq_epi64_mask(_mm512_load_si512(entries), _mm512_broadcast_i64x2(key));
-    const unsigned found = same & same >> 1 & 0x11;  // a bit for each of the two
-    if (found == 0) break;
-    const WordEntry& entry = entries[~found & 1];
+    const unsigned is = same & same >> 1 & 0x11;  // a bit for each of the two
+    if (is == 0) break;
+    const WordEntry& entry = entries[~is & 1];
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_loadu_si128(reinterpret_cast<const __m128i*>(entry.ids)));
     to[0] = static_cast<TokenId>(entry.ids[0] & ((std::uint32_t{1} << WordEntry::kIdBits) - 1));
     to += entry.ids[0] >> WordEntry::kIdBits;
