@@ -45,6 +45,20 @@ class Avx2Bytes {
             .l = folded.is('l')};
   }
 
+  std::uint64_t is(char c) const noexcept {
+    const __m256i all = _mm256_set1_epi8(c);
+    return joined(_mm256_cmpeq_epi8(low_, all), _mm256_cmpeq_epi8(high_, all));
+  }
+  /// Bytes from `from` to `to`, both ASCII or both beyond 0x80: comparisons are signed.
+  std::uint64_t within(char from, char to) const noexcept {
+    const __m256i below = _mm256_set1_epi8(static_cast<char>(from - 1));
+    const __m256i above = _mm256_set1_epi8(static_cast<char>(to + 1));
+    const auto in = [&](__m256i bytes) {
+      return _mm256_and_si256(_mm256_cmpgt_epi8(bytes, below), _mm256_cmpgt_epi8(above, bytes));
+    };
+    return joined(in(low_), in(high_));
+  }
+
  private:
   Avx2Bytes(__m256i low, __m256i high) noexcept : low_(low), high_(high) {}
 
@@ -56,20 +70,6 @@ class Avx2Bytes {
     return static_cast<std::uint32_t>(_mm256_movemask_epi8(low)) |
            std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_epi8(high))} << 32;
   }
-  std::uint64_t is(char c) const noexcept {
-    const __m256i all = _mm256_set1_epi8(c);
-    return joined(_mm256_cmpeq_epi8(low_, all), _mm256_cmpeq_epi8(high_, all));
-  }
-  /// Bytes from `from` to `to`, both ASCII: signed comparisons leave out those that are not.
-  std::uint64_t within(char from, char to) const noexcept {
-    const __m256i below = _mm256_set1_epi8(static_cast<char>(from - 1));
-    const __m256i above = _mm256_set1_epi8(static_cast<char>(to + 1));
-    const auto in = [&](__m256i bytes) {
-      return _mm256_and_si256(_mm256_cmpgt_epi8(bytes, below), _mm256_cmpgt_epi8(above, bytes));
-    };
-    return joined(in(low_), in(high_));
-  }
-
   __m256i low_;
   __m256i high_;
 };

@@ -36,10 +36,15 @@ class Avx512Bytes {
             .l = folded.is('l')};
   }
 
+  std::uint64_t is(char c) const noexcept { return _mm512_cmpeq_epi8_mask(bytes_, _mm512_set1_epi8(c)); }
+  /// Bytes from `from` to `to`, both ASCII or both not.
+  std::uint64_t within(char from, char to) const noexcept {
+    return below(bytes_, from, static_cast<char>(to - from + 1));
+  }
+
  private:
   explicit Avx512Bytes(__m512i bytes) noexcept : bytes_(bytes) {}
 
-  std::uint64_t is(char c) const noexcept { return _mm512_cmpeq_epi8_mask(bytes_, _mm512_set1_epi8(c)); }
   static std::uint64_t below(__m512i bytes, char from, char count) noexcept {
     return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, _mm512_set1_epi8(from)), _mm512_set1_epi8(count));
   }

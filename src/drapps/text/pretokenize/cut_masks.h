@@ -1,5 +1,5 @@
-// Where pretokens begin in 64 bytes of ASCII, a bit for each byte. For *_avx2.cc and *_avx512.cc, which include it
-// after their intrinsics; all of it has internal linkage, as each of them compiles it for its level.
+// Where pretokens begin in 64 bytes of ASCII and letters, a bit for each byte. For *_avx2.cc and *_avx512.cc, which
+// include it after their intrinsics; all of it has internal linkage, as each of them compiles it for its level.
 //
 // Bit 0 is known to begin a pretoken. What lies behind the bytes is not known, so each function lowers `last`, the
 // last bit whose answer is certain.
@@ -8,10 +8,12 @@
 #include <bit>
 #include <cstdint>
 
+#include "drapps/text/pretokenize/letter_masks.h"
+
 namespace drapps::text {
 namespace {  // NOLINT(google-build-namespaces)
 
-/// Which of 64 bytes are what. Bits of bytes that are not ASCII are in none but `high`.
+/// Which of 64 bytes are what. Bits of bytes that are not ASCII are in none but `high`, or in `letter`, all of one.
 struct ByteMasks {
   std::uint64_t letter;
   std::uint64_t digit;
@@ -49,6 +51,7 @@ struct Gpt2Begins {
   static constexpr bool kAnyCase = false;        // of contractions
   static constexpr bool kContractions = true;    // whether there are any
   static constexpr bool kControlsApart = false;  // whether the matcher is asked where control characters are
+  static constexpr bool kOnlyAscii = false;      // whether letters beyond ASCII are others than those in it
 
   static std::uint64_t find(const ByteMasks& is, unsigned /*top*/, unsigned& /*last*/) noexcept {
     const std::uint64_t words = firsts(is.letter) | firsts(is.digit) | firsts(is.other());
@@ -64,6 +67,7 @@ struct Cl100kBegins {
   static constexpr bool kAnyCase = true;
   static constexpr bool kContractions = !kNumbersApart;
   static constexpr bool kControlsApart = kNumbersApart;
+  static constexpr bool kOnlyAscii = kNumbersApart;
 
   static std::uint64_t find(const ByteMasks& is, unsigned top, unsigned& last) noexcept {
     const std::uint64_t other = is.other();
@@ -117,9 +121,10 @@ inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::ui
   return end;
 }
 
-/// A Cut that takes ASCII 64 bytes at a time and asks the matcher for all else.
-/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks(), controls() and contractions(any_case) say
-///                what they are.
+/// A Cut that takes ASCII, and letters of common scripts, 64 bytes at a time and asks the matcher for all else.
+/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks(), controls(), contractions(any_case),
+/// is(byte)
+///                and within(from, to) say what they are.
 template <class Bytes, class Begins, auto kMatch>
 std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t* ends, std::size_t capacity) noexcept {
   constexpr std::ptrdiff_t kFew = 16;  // that the matcher does at least as well
@@ -132,6 +137,13 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
       const Bytes bytes(p, static_cast<std::size_t>(end - p));
       ByteMasks masks = bytes.masks();
       if constexpr (Begins::kControlsApart) masks.high |= bytes.controls();
+      if constexpr (!Begins::kOnlyAscii) {
+        if (masks.high != 0 && may_be_letter(p[std::countr_zero(masks.high)])) {
+          const std::uint64_t letters = letters_beyond_ascii(bytes);
+          masks.letter |= letters;
+          masks.high &= ~letters;
+        }
+      }
       const unsigned known =
           static_cast<unsigned>(std::min<std::size_t>(std::countr_zero(masks.high), static_cast<std::size_t>(end - p)));
       if (known >= 4) {
@@ -151,7 +163,7 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
     do {
       p = kMatch(p, end);
       *out++ = static_cast<std::uint32_t>(p - text);
-    } while (p < end && out < full && *p >= 0x80);
+    } while (p < end && out < full && *p >= 0x80 && (Begins::kOnlyAscii || !may_be_letter(*p)));
   }
   return static_cast<std::size_t>(out - ends);
 }

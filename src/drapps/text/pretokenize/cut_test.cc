@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "drapps/text/unicode/utf8.h"
+
 namespace drapps::text {
 namespace {
 
@@ -126,6 +128,26 @@ TEST(Cut, SeesEveryAsciiCharacterBesideEveryOther) {
           text += {' ', static_cast<char>(first), static_cast<char>(second), '\n', '3'};
         }
         ASSERT_EQ(cut_all(cut, text, 512), one_by_one(pattern, text)) << name_of(pattern) << ", character " << first;
+      }
+    }
+  }
+}
+
+TEST(Cut, SeesEveryLetterOfItsMasksInAWord) {
+  for (const Pattern pattern : kPatterns) {
+    for (const kernel::Level level : kernel::supported_levels()) {
+      const Cut cut = cut_of(pattern, level);
+      for (char32_t block = 0x80; block < 0xD800; block += 0x40) {
+        std::string text;
+        for (char32_t point = block; point < block + 0x40; ++point) {
+          for (const char* const before : {" ", "a", "'", "\u4E2D"}) {
+            text += before;
+            append_utf8(point, text);
+            text += point % 2 != 0 ? "s" : "1";
+          }
+        }
+        ASSERT_EQ(cut_all(cut, text, 512), one_by_one(pattern, text))
+            << name_of(pattern) << ", U+" << std::hex << +block;
       }
     }
   }
