@@ -31,6 +31,8 @@ class Avx2Bytes {
             .white = within('\t', '\r') | space,
             .newline = is('\n') | is('\r'),
             .apostrophe = is('\''),
+            .capital = within('A', 'Z'),
+            .slash = is('/'),
             .high = joined(low_, high_)};
   }
 
@@ -81,8 +83,8 @@ const CutKernels kCutAvx2 = {
     .cl100k = cut_blocks<Avx2Bytes, Cl100kBegins<3>, match_cl100k>,
     .cl100k_tail = cut_blocks<Avx2Bytes, Cl100kBegins<3>, match_cl100k_tail>,
     .qwen2 = cut_blocks<Avx2Bytes, Cl100kBegins<1>, match_qwen2>,
-    .o200k = nullptr,
-    .tekken = nullptr,
+    .o200k = cut_blocks<Avx2Bytes, CasedBegins<3, true>, match_o200k>,
+    .tekken = cut_blocks<Avx2Bytes, CasedBegins<1, false>, match_tekken>,
     .deepseek = cut_blocks<Avx2Bytes, DeepSeekBegins, match_deepseek>,
 };
 

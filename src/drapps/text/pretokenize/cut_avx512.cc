@@ -22,6 +22,8 @@ class Avx512Bytes {
             .white = below(bytes_, '\t', 5) | space,
             .newline = is('\n') | is('\r'),
             .apostrophe = is('\''),
+            .capital = below(bytes_, 'A', 26),
+            .slash = is('/'),
             .high = _mm512_movepi8_mask(bytes_)};
   }
 
@@ -59,8 +61,8 @@ const CutKernels kCutAvx512 = {
     .cl100k = cut_blocks<Avx512Bytes, Cl100kBegins<3>, match_cl100k>,
     .cl100k_tail = cut_blocks<Avx512Bytes, Cl100kBegins<3>, match_cl100k_tail>,
     .qwen2 = cut_blocks<Avx512Bytes, Cl100kBegins<1>, match_qwen2>,
-    .o200k = nullptr,
-    .tekken = nullptr,
+    .o200k = cut_blocks<Avx512Bytes, CasedBegins<3, true>, match_o200k>,
+    .tekken = cut_blocks<Avx512Bytes, CasedBegins<1, false>, match_tekken>,
     .deepseek = cut_blocks<Avx512Bytes, DeepSeekBegins, match_deepseek>,
 };
 

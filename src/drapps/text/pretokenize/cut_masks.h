@@ -5,8 +5,10 @@
 // last bit whose answer is certain.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "drapps/text/pretokenize/letter_masks.h"
 
@@ -21,6 +23,8 @@ struct ByteMasks {
   std::uint64_t white;    // white space, ' ' too
   std::uint64_t newline;  // \r and \n
   std::uint64_t apostrophe;
+  std::uint64_t capital;  // of ASCII
+  std::uint64_t slash;
   std::uint64_t high;
 
   std::uint64_t other() const noexcept { return ~(letter | digit | white); }
@@ -37,19 +41,54 @@ struct ContractionMasks {
 /// First bits of the runs of a mask.
 inline std::uint64_t firsts(std::uint64_t mask) noexcept { return mask & ~(mask << 1); }
 
-/// Splits contractions off: `begins` holds the apostrophes at which pretokens begin.
-inline std::uint64_t with_contractions(std::uint64_t begins, std::uint64_t apostrophe,
-                                       const ContractionMasks& is) noexcept {
-  const std::uint64_t at = begins & apostrophe;
-  const std::uint64_t two = at & (is.single >> 1);
-  const std::uint64_t three = at & (((is.before_e >> 1) & (is.e >> 2)) | ((is.l >> 1) & (is.l >> 2)));
-  return (begins & ~((two | three) << 1)) | two << 2 | three << 3;
-}
+/// Contractions by their apostrophes, of those that may begin one.
+struct ContractionBegins {
+  std::uint64_t two;    // 's and its kin
+  std::uint64_t three;  // 'll, 're, 've
+
+  ContractionBegins(std::uint64_t apostrophes, const ContractionMasks& is) noexcept
+      : two(apostrophes & is.single >> 1),
+        three(apostrophes & ((is.before_e >> 1 & is.e >> 2) | (is.l >> 1 & is.l >> 2))) {}
+  std::uint64_t behind() const noexcept { return two << 2 | three << 3; }
+};
+
+/// Contractions that are pretokens: `begins` holds the apostrophes at which pretokens begin.
+struct ContractionsApart {
+  static std::uint64_t candidates(const ByteMasks& is, std::uint64_t begins) noexcept { return is.apostrophe & begins; }
+  static std::uint64_t put(std::uint64_t begins, const ContractionBegins& at, const ByteMasks& /*is*/,
+                           unsigned& /*last*/) noexcept {
+    return (begins & ~((at.two | at.three) << 1)) | at.behind();
+  }
+};
+
+/// Contractions that end a word.
+struct ContractionsInWords {
+  static std::uint64_t candidates(const ByteMasks& is, std::uint64_t /*begins*/) noexcept {
+    return is.apostrophe & is.letter << 1;
+  }
+  static std::uint64_t put(std::uint64_t begins, const ContractionBegins& at, const ByteMasks& is,
+                           unsigned& last) noexcept {
+    // Behind a contraction no word ends that could have another one.
+    if (const std::uint64_t next = at.behind() & is.apostrophe; next != 0) {
+      last = std::min(last, static_cast<unsigned>(std::countr_zero(next)));
+    }
+    const std::uint64_t inside = at.two | at.three | (at.two | at.three) << 1 | at.three << 2;
+    return (begins & ~inside) | at.behind();
+  }
+};
+
+struct NoContractions {
+  static std::uint64_t candidates(const ByteMasks& /*is*/, std::uint64_t /*begins*/) noexcept { return 0; }
+  static std::uint64_t put(std::uint64_t begins, const ContractionBegins& /*at*/, const ByteMasks& /*is*/,
+                           unsigned& /*last*/) noexcept {
+    return begins;
+  }
+};
 
 /// The pattern of GPT-2.
 struct Gpt2Begins {
+  using Contractions = ContractionsApart;
   static constexpr bool kAnyCase = false;        // of contractions
-  static constexpr bool kContractions = true;    // whether there are any
   static constexpr bool kControlsApart = false;  // whether the matcher is asked where control characters are
   static constexpr bool kOnlyAscii = false;      // whether letters beyond ASCII are others than those in it
 
@@ -64,8 +103,8 @@ struct Gpt2Begins {
 /// @tparam kNumbersApart  whether white space in front of a number does not leave its last character to that.
 template <int kDigits, bool kNumbersApart = false>
 struct Cl100kBegins {
+  using Contractions = std::conditional_t<kNumbersApart, NoContractions, ContractionsApart>;
   static constexpr bool kAnyCase = true;
-  static constexpr bool kContractions = !kNumbersApart;
   static constexpr bool kControlsApart = kNumbersApart;
   static constexpr bool kOnlyAscii = kNumbersApart;
 
@@ -108,6 +147,24 @@ struct Cl100kBegins {
 /// characters.
 using DeepSeekBegins = Cl100kBegins<3, true>;
 
+/// o200k and its kin: words by case.
+template <int kDigits, bool kContractions>
+struct CasedBegins {
+  using Contractions = std::conditional_t<kContractions, ContractionsInWords, NoContractions>;
+  static constexpr bool kAnyCase = true;
+  static constexpr bool kControlsApart = false;
+  static constexpr bool kOnlyAscii = true;
+
+  static std::uint64_t find(const ByteMasks& is, unsigned top, unsigned& last) noexcept {
+    // Slashes behind the newlines that belong to punctuation do so, too, and newlines behind those.
+    if (const std::uint64_t slashes = is.slash & is.newline << 1; slashes != 0) {
+      last = std::min(last, static_cast<unsigned>(std::countr_zero(slashes)) - 1);
+    }
+    const std::uint64_t small = is.letter & ~is.capital;
+    return Cl100kBegins<kDigits>::find(is, top, last) | (is.capital & small << 1);
+  }
+};
+
 /// Writes `base` plus the number of each bit, the lowest first.
 inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::uint32_t* out) noexcept {
   std::uint32_t* const end = out + std::popcount(bits);
@@ -149,8 +206,9 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
       if (known >= 4) {
         unsigned last = std::min(60U, known - 3);
         std::uint64_t begins = Begins::find(masks, std::min(known, 64U) - 1, last);
-        if (Begins::kContractions && (masks.apostrophe & begins)) {
-          begins = with_contractions(begins, masks.apostrophe, bytes.contractions(Begins::kAnyCase));
+        if (const std::uint64_t apostrophes = Begins::Contractions::candidates(masks, begins)) {
+          const ContractionBegins contractions(apostrophes, bytes.contractions(Begins::kAnyCase));
+          begins = Begins::Contractions::put(begins, contractions, masks, last);
         }
         begins &= (std::uint64_t{2} << last) - 2;
         if (begins != 0) {

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drapps/text/unicode/utf8.h"
@@ -128,6 +129,22 @@ TEST(Cut, SeesEveryAsciiCharacterBesideEveryOther) {
           text += {' ', static_cast<char>(first), static_cast<char>(second), '\n', '3'};
         }
         ASSERT_EQ(cut_all(cut, text, 512), one_by_one(pattern, text)) << name_of(pattern) << ", character " << first;
+      }
+    }
+  }
+}
+
+TEST(Cut, SeesContractionsCapitalsAndSlashesInManyOrders) {
+  std::mt19937 random(20261201);
+  for (const std::string_view alphabet : {"aA'", "'stlLaE ", "!/\n\r a", "'sS/\n 1aB!", "lLvVrReE'"}) {
+    for (int round = 0; round < 400; ++round) {
+      std::string text;
+      for (std::size_t left = 1 + random() % 140; left > 0; --left) text += alphabet[random() % alphabet.size()];
+      for (const Pattern pattern : kPatterns) {
+        for (const kernel::Level level : kernel::supported_levels()) {
+          ASSERT_EQ(cut_all(cut_of(pattern, level), text, kCutStep), one_by_one(pattern, text))
+              << name_of(pattern) << ": " << text;
+        }
       }
     }
   }
