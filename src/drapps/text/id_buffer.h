@@ -11,9 +11,8 @@
 
 namespace drapps::text {
 
-/// Bytes of text for each token, rather fewer than in most languages: memory for ids seldom has to grow, which copies
-/// them.
-inline constexpr std::size_t kBytesOfToken = 4;
+/// Bytes of text for each token, fewer than in most languages: memory for ids seldom has to grow, which copies them.
+inline constexpr std::size_t kBytesOfToken = 3;
 
 /// Like a vector of ids, but what is reserved is not written before its time.
 class IdBuffer {
@@ -44,9 +43,11 @@ class IdBuffer {
   void written_to(const TokenId* end) noexcept { size_ = static_cast<std::size_t>(end - data_); }
   void push_back(TokenId id) { *reserve(1) = id, ++size_; }
 
-  /// The memory, for std::free(), without what was reserved in vain.
+  /// The memory, for std::free(), without much that was reserved in vain: large memory that keeps its size is given
+  /// again to the next buffer as it is, and need not be new.
   TokenId* release() noexcept {
-    void* const fitting = std::realloc(data_, (size_ + 1) * sizeof(TokenId));
+    const bool fits = capacity_ * sizeof(TokenId) >= kLarge && capacity_ / 2 < size_;
+    void* const fitting = fits ? data_ : std::realloc(data_, (size_ + 1) * sizeof(TokenId));
     TokenId* const ids = fitting != nullptr ? static_cast<TokenId*>(fitting) : data_;
     data_ = nullptr;
     size_ = capacity_ = 0;
@@ -54,6 +55,8 @@ class IdBuffer {
   }
 
  private:
+  static constexpr std::size_t kLarge = std::size_t{4} << 20;  // bytes
+
   void grow(std::size_t n) {
     const std::size_t capacity = size_ + n + capacity_ / 2 + 1024;
     void* const larger = std::realloc(data_, capacity * sizeof(TokenId));
