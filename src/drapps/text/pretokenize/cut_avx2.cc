@@ -47,6 +47,19 @@ class Avx2Bytes {
             .l = folded.is('l')};
   }
 
+  /// Writes `base` plus the number of each bit, the lowest first.
+  static std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::uint32_t* out) noexcept {
+    std::uint32_t* const end = out + std::popcount(bits);
+    while (bits != 0) {  // eight at a time, beyond the last bit too: a step has room for 64
+      for (int i = 0; i < 8; ++i) {
+        out[i] = base + static_cast<std::uint32_t>(_tzcnt_u64(bits));
+        bits = _blsr_u64(bits);
+      }
+      out += 8;
+    }
+    return end;
+  }
+
   std::uint64_t is(char c) const noexcept {
     const __m256i all = _mm256_set1_epi8(c);
     return joined(_mm256_cmpeq_epi8(low_, all), _mm256_cmpeq_epi8(high_, all));

@@ -38,6 +38,18 @@ class Avx512Bytes {
             .l = folded.is('l')};
   }
 
+  /// Writes `base` plus the number of each bit, the lowest first, and rubbish up to 64 numbers; their end.
+  static std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::uint32_t* out) noexcept {
+    const __m512i first = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    for (int i = 0; i < 4; ++i, bits >>= 16, base += 16) {
+      const auto sixteen = static_cast<__mmask16>(bits);
+      const __m512i numbers = _mm512_add_epi32(first, _mm512_set1_epi32(static_cast<int>(base)));
+      _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(sixteen, numbers));
+      out += std::popcount(sixteen);
+    }
+    return out;
+  }
+
   std::uint64_t is(char c) const noexcept { return _mm512_cmpeq_epi8_mask(bytes_, _mm512_set1_epi8(c)); }
   /// Bytes from `from` to `to`, both ASCII or both not.
   std::uint64_t within(char from, char to) const noexcept {

@@ -165,23 +165,10 @@ struct CasedBegins {
   }
 };
 
-/// Writes `base` plus the number of each bit, the lowest first.
-inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::uint32_t* out) noexcept {
-  std::uint32_t* const end = out + std::popcount(bits);
-  while (bits != 0) {  // eight at a time, beyond the last bit too: a step has room for 64
-    for (int i = 0; i < 8; ++i) {
-      out[i] = base + static_cast<std::uint32_t>(_tzcnt_u64(bits));
-      bits = _blsr_u64(bits);
-    }
-    out += 8;
-  }
-  return end;
-}
-
 /// A Cut that takes ASCII, and letters of common scripts, 64 bytes at a time and asks the matcher for all else.
-/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks(), controls(), contractions(any_case),
+/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes; masks(), controls(), contractions(any_case),
 /// is(byte)
-///                and within(from, to) say what they are.
+///                and within(from, to) say what they are. write_bits(bits, base, out) writes the numbers of bits.
 template <class Bytes, class Begins, auto kMatch>
 std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t* ends, std::size_t capacity) noexcept {
   constexpr std::ptrdiff_t kFew = 16;  // that the matcher does at least as well
@@ -212,8 +199,8 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
         }
         begins &= (std::uint64_t{2} << last) - 2;
         if (begins != 0) {
-          out = write_bits(begins, static_cast<std::uint32_t>(p - text), out);
-          p = text + out[-1];
+          out = Bytes::write_bits(begins, static_cast<std::uint32_t>(p - text), out);
+          p += 63 - std::countl_zero(begins);  // as out[-1] says, which is known later
           continue;
         }
       }
