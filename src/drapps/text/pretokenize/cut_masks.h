@@ -167,8 +167,7 @@ struct CasedBegins {
 
 /// A Cut that takes ASCII, and letters of common scripts, 64 bytes at a time and asks the matcher for all else.
 /// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes; masks(), controls(), contractions(any_case),
-/// is(byte)
-///                and within(from, to) say what they are. write_bits(bits, base, out) writes the numbers of bits.
+///                is(byte), within(from, to) say what they are. write_bits(bits, base, out) writes numbers of bits.
 template <class Bytes, class Begins, auto kMatch>
 std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t* ends, std::size_t capacity) noexcept {
   constexpr std::ptrdiff_t kFew = 16;  // that the matcher does at least as well
