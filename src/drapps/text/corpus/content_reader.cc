@@ -16,9 +16,9 @@ constexpr std::uint64_t kFetch = std::uint64_t{1} << 20;
 // Behind the block, where most lines end soon.
 constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPrefetched = ContentReader::kPiece / kFetch;
-// Of a line that the piece before has begun, and for what parsers want behind the last one: without room for them a
-// whole piece would be copied to larger memory.
-constexpr std::size_t kRoomBehind = std::size_t{64} << 10;
+// For the end of the last line, which stands behind the block, and what parsers want behind that: without room for them
+// a whole piece would be copied to larger memory.
+constexpr std::size_t kRoomBehind = std::size_t{128} << 10;
 constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;  // of what is decompressed
 
 /// What is read at once from a place in a file on, of a block that ends at `end`.
@@ -39,6 +39,8 @@ class ContentReader::Decompressor {
   virtual ~Decompressor() = default;
   /// How many bytes what begins at `in` has when decompressed; UINT64_MAX where it does not say.
   virtual std::uint64_t content_size(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
+  /// content_size() of all that is compressed together in `in`.
+  virtual std::uint64_t whole_content(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
   /// Decompresses some of `in`. An error is kCorrupt, with a message alone.
   virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
 };
@@ -51,6 +53,17 @@ class ContentReader::ZstdContent final : public Decompressor {
   std::uint64_t content_size(std::span<const std::uint8_t> in) const noexcept override {
     const unsigned long long bytes = ZSTD_getFrameContentSize(in.data(), in.size());
     return bytes == ZSTD_CONTENTSIZE_UNKNOWN || bytes == ZSTD_CONTENTSIZE_ERROR ? UINT64_MAX : bytes;
+  }
+  std::uint64_t whole_content(std::span<const std::uint8_t> in) const noexcept override {
+    std::uint64_t content = 0;
+    while (!in.empty()) {
+      const std::uint64_t of_frame = content_size(in);
+      const std::size_t frame = ZSTD_findFrameCompressedSize(in.data(), in.size());
+      if (of_frame == UINT64_MAX || ZSTD_isError(frame) != 0) return UINT64_MAX;
+      content += of_frame;
+      in = in.subspan(frame);
+    }
+    return content;
   }
   Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
     ZSTD_inBuffer from{in.data(), in.size(), 0};
@@ -156,7 +169,6 @@ Error ContentReader::at_input(ErrorCode code, std::string message) const {
 
 Result<ContentReader::At> ContentReader::read(std::string& into) {
   const std::size_t before = into.size();
-  if (into.empty()) into.reserve(kPiece + kRoomBehind);
   while (into.size() - before < kPiece) {
     if (behind_ && into.size() != before) return At::kBeyond;
     if (used_ == input_size_ && hungry_) {
@@ -167,9 +179,22 @@ Result<ContentReader::At> ContentReader::read(std::string& into) {
       }
       DRAPPS_RETURN_IF_ERROR(fetch());
     }
+    if (into.size() == before && !behind_) make_room(into);
     DRAPPS_RETURN_IF_ERROR(decompressor_ == nullptr ? copy(into) : decompress(into, before));
   }
   return behind_ ? At::kBeyond : At::kWithin;
+}
+
+/// Makes room for a piece of the content, as far as it is known how much is left.
+void ContentReader::make_room(std::string& into) const {
+  std::uint64_t content = UINT64_MAX;
+  if (decompressor_ == nullptr) {
+    content = input_size_ - used_ + (end_ - std::min(next_, end_));
+  } else if (whole_ && next_ >= end_) {
+    content = decompressor_->whole_content({input_.data() + used_, input_size_ - used_});
+  }
+  const std::size_t room = std::min<std::uint64_t>(content, kPiece);
+  if (into.capacity() - into.size() < room) into.reserve(into.size() + room + kRoomBehind);
 }
 
 Status ContentReader::copy(std::string& into) {

@@ -41,6 +41,7 @@ class ContentReader {
   class GzipContent;
 
   Status fetch();
+  void make_room(std::string& into) const;
   Status copy(std::string& into);
   Status decompress(std::string& into, std::size_t before);
   Error at_input(ErrorCode code, std::string message) const;

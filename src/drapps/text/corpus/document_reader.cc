@@ -41,8 +41,8 @@ void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets
 }
 
 void add_error(Error error, std::uint32_t file, DocumentChunk& documents) {
-  documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size()), .file = file});
   documents.errors.push_back(std::move(error));
+  documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size() - 1), .file = file});
 }
 
 Error too_large(std::size_t most) {

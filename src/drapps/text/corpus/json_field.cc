@@ -15,7 +15,7 @@ JsonField::JsonField(std::string field) : field_(std::move(field)), parser_(std:
 
 JsonField::~JsonField() = default;
 
-Status JsonField::read(std::string_view object, std::string& into) {
+Result<std::string_view> JsonField::read(std::string_view object) {
   simdjson::dom::element root;
   if (const auto error = parser_->parser.parse(object.data(), object.size(), /*realloc_if_needed=*/false).get(root)) {
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
@@ -32,8 +32,7 @@ Status JsonField::read(std::string_view object, std::string& into) {
                             : root.is_object() ? "field \"" + field_ + "\" is no string; name the one with the text"
                                                : "the line is no JSON object"};
   }
-  into.append(value);
-  return ok_status();
+  return value;
 }
 
 }  // namespace drapps::text

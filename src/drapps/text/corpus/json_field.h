@@ -20,9 +20,10 @@ class JsonField {
   explicit JsonField(std::string field);
   ~JsonField();
 
-  /// Appends the value of the field, a string, to `into`. All of the object is checked. Behind it so many bytes as
-  /// SIMDJSON_PADDING may be read. kCorrupt for what is no JSON, kUnsupported for what has no such string.
-  Status read(std::string_view object, std::string& into);
+  /// The value of the field, a string, until the next call; it has no more bytes than the object. All of the object is
+  /// checked. Behind it so many bytes as SIMDJSON_PADDING may be read. kCorrupt for what is no JSON, kUnsupported for
+  /// what has no such string.
+  Result<std::string_view> read(std::string_view object);
 
  private:
   struct Parser;

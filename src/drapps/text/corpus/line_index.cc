@@ -69,7 +69,10 @@ class IndexedLines final : public NumberedDocuments {
     if (is_blank(line)) return ok_status();
     object_.assign(line);
     object_.append(simdjson::SIMDJSON_PADDING, '\0');
-    return json_->read(std::string_view(object_).substr(0, line.size()), text);
+    auto value = json_->read(std::string_view(object_).substr(0, line.size()));
+    if (!value.ok()) return std::move(value).error();
+    text.append(*value);
+    return ok_status();
   }
   Result<std::string_view> fetch(const LineIndex::IndexedLine& at) {
     ReadRequest request;

@@ -54,6 +54,15 @@ Status LineReader::read_whole(DocumentChunk& documents) {
 }
 
 Status LineReader::read_lines(DocumentChunk& documents) {
+  if (!taken_) DRAPPS_RETURN_IF_ERROR(find_lines());
+  if (!taken_) return ok_status();
+  take_lines();
+  give(documents);
+  return ok_status();
+}
+
+/// Reads until there are lines for a piece, or the block has ended.
+Status LineReader::find_lines() {
   while (!ended_) {
     if (at_ != At::kFileEnd) DRAPPS_RETURN_IF_ERROR(fill());
     if (skips_ && !skip_line()) {
@@ -74,14 +83,9 @@ Status LineReader::read_lines(DocumentChunk& documents) {
       size = lines();
     }
     const std::size_t open = content_.size() - size;  // bytes of a line whose end was not read
-    const bool too_long = !ended_ && open > corpus_.options().max_document;
-    if (!ended_ && !too_long && (closing_ || size == 0)) continue;
-    take_lines(size, documents);
-    if (too_long) {
-      fail(too_large(corpus_.options().max_document), content_at_, documents);
-      skips_ = true;
-      ended_ = closing_;
-    }
+    too_long_ = !ended_ && open > corpus_.options().max_document;
+    if (!ended_ && !too_long_ && (closing_ || size == 0)) continue;
+    taken_ = size;
     return ok_status();
   }
   return ok_status();
@@ -92,7 +96,9 @@ bool LineReader::skip_line() {
   const std::size_t end = closing_ ? block_end_ : content_.size();
   const std::size_t feed = content_.find('\n');
   skips_ = feed >= end;
-  drop(skips_ ? content_.size() : feed + 1);
+  const std::size_t bytes = skips_ ? content_.size() : feed + 1;
+  content_.erase(0, bytes);
+  passed(bytes);
   return !skips_;
 }
 
@@ -105,32 +111,42 @@ std::size_t LineReader::lines() noexcept {
   return lines_;
 }
 
-void LineReader::drop(std::size_t bytes) noexcept {
-  content_.erase(0, bytes);
+/// Counts from behind so many bytes of the content, which are gone.
+void LineReader::passed(std::size_t bytes) noexcept {
   content_at_ += bytes;
   lines_ -= std::min(lines_, bytes);
   searched_ -= std::min(searched_, bytes);
   block_end_ -= std::min(block_end_, bytes);
 }
 
-/// The lines in the first `size` bytes.
-void LineReader::take_lines(std::size_t size, DocumentChunk& documents) {
-  const std::size_t whole = content_.size();
-  content_.append(simdjson::SIMDJSON_PADDING, '\0');
-  const std::string_view lines = std::string_view(content_).substr(0, size);
-  if (json_ != nullptr) {
-    documents.text.reserve(size);
-  } else {
-    documents.text.assign(lines);
-  }
+/// Makes documents of the lines that were taken.
+void LineReader::take_lines() {
+  content_.reserve(content_.size() + simdjson::SIMDJSON_PADDING);  // which is read, whatever it is
+  const std::string_view lines = std::string_view(content_).substr(0, *taken_);
   const bool valid = json_ != nullptr || is_utf8(lines);
-  for (std::size_t begin = 0; begin < size;) {
-    const std::size_t end = std::min(lines.find('\n', begin), size);
-    add_line(lines.substr(begin, end - begin), valid, begin, documents);
-    begin = end + 1;
+  while (done_ < lines.size()) {
+    const std::size_t end = std::min(lines.find('\n', done_), lines.size());
+    add_line(lines.substr(done_, end - done_), valid, done_, piece_);
+    done_ = end + 1;
   }
-  content_.resize(whole);
-  drop(size);
+  if (!too_long_) return;
+  fail(too_large(corpus_.options().max_document), content_at_ + lines.size(), piece_);
+  too_long_ = false;
+  skips_ = true;
+  ended_ = closing_;
+}
+
+/// Gives them, with the memory that their content was read to.
+void LineReader::give(DocumentChunk& documents) {
+  std::string behind = content_.substr(*taken_);
+  content_.resize(json_ != nullptr ? texts_ : *taken_);
+  content_.swap(behind);
+  piece_.text.swap(behind);
+  piece_.block = documents.block;
+  documents = std::exchange(piece_, {});
+  passed(*taken_);
+  taken_.reset();
+  done_ = texts_ = 0;
 }
 
 /// @param at  where the line begins in the content.
@@ -142,10 +158,12 @@ void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, D
   Status status = ok_status();
   const std::size_t most = corpus_.options().max_document;
   if (line.size() > most) return fail(too_large(most), content_at_ + at, documents);
+  std::string_view value;  // of JSON
   if (json_ != nullptr) {
-    one.begin = documents.text.size();
-    if (!is_blank(line)) status = json_->read(line, documents.text);
-    one.size = documents.text.size() - one.begin;
+    auto read = is_blank(line) ? Result<std::string_view>(value) : json_->read(line);
+    read.ok() ? static_cast<void>(value = *read) : static_cast<void>(status = std::move(read).error());
+    one.begin = texts_;
+    one.size = value.size();
   } else {
     if (line.ends_with('\r') && corpus_.options().format == DocumentFormat::kLines) --one.size;
     if (!valid && !is_utf8(line)) status = no_utf8();
@@ -155,6 +173,7 @@ void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, D
     ++documents.empty;
   } else {
     documents.each.push_back(one);
+    texts_ += value.copy(content_.data() + texts_, value.size());  // not beyond the line
   }
 }
 

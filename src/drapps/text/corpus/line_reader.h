@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,10 +31,12 @@ class LineReader final : public DocumentReader {
   Status read_whole(DocumentChunk& documents);
   Status read_lines(DocumentChunk& documents);
   Status fill();
+  Status find_lines();
   std::size_t lines() noexcept;
-  void drop(std::size_t bytes) noexcept;
+  void passed(std::size_t bytes) noexcept;
   bool skip_line();
-  void take_lines(std::size_t size, DocumentChunk& documents);
+  void take_lines();
+  void give(DocumentChunk& documents);
   void add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents);
   void fail(Error error, std::uint64_t at, DocumentChunk& documents) const;
   bool plain() const noexcept { return corpus_.file(block_).compression == Compression::kNone; }
@@ -47,6 +50,13 @@ class LineReader final : public DocumentReader {
   std::size_t lines_ = 0;            // up to where content_ has whole lines, as far as it was searched
   std::size_t searched_ = 0;         // up to where line feeds have been looked for
   std::size_t block_end_ = 0;        // where the block ends in it, once `closing_`
+  // The lines that become a piece. What was done of them stays done where memory ends: texts of JSON lines are written
+  // over lines that are done.
+  std::optional<std::size_t> taken_;  // their bytes
+  std::size_t done_ = 0;              // of these
+  std::size_t texts_ = 0;             // bytes of texts at the beginning of content_
+  bool too_long_ = false;             // the line behind them
+  DocumentChunk piece_;               // without its text
   At at_ = At::kWithin;
   bool closing_ = false;
   bool skips_;  // to the next line feed, since what stands before it is no document of the block
