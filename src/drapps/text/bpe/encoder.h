@@ -114,10 +114,9 @@ class Encoder {
   PhraseCache phrases_;
   const std::shared_ptr<SharedWords> shared_;
   std::array<PretokenPart, kParts> parts_;  // of one pretoken: memory of merge_parts()
-  // Memory of encode() and learn().
+  // Memory of encode() and learn(); behind_ has the ids of what follows the first unknown word of a batch.
   std::array<UnknownWord, PretokenBatch::kMost> unknown_;
-  std::array<TokenId, PretokenBatch::kMost * PhraseCache::kMaxIds + kSlack>
-      behind_;  // ids of what follows the first unknown word
+  std::array<TokenId, PretokenBatch::kMost * PhraseCache::kMaxIds + kSlack> behind_;
   std::array<std::string_view, PretokenBatch::kMost> unmerged_;
   std::array<MergedWord, PretokenBatch::kMost> merged_;
   const std::uint8_t* end_ = nullptr;  // of the text
