@@ -22,7 +22,7 @@ LineReader::~LineReader() = default;
 Result<bool> LineReader::next(DocumentChunk& documents) {
   documents.clear();
   documents.block = plain() ? 0 : block_.offset;
-  if (ended_) return false;
+  if (ended_ && !taken_) return false;
   const bool files = corpus_.options().format == DocumentFormat::kFiles;
   Status status = catching([&] { return files ? read_whole(documents) : read_lines(documents); });
   if (!status.ok()) {
