@@ -149,10 +149,8 @@ using DeepSeekBegins = Cl100kBegins<3, true>;
 
 /// o200k and its kin: words by case.
 template <int kDigits, bool kContractions>
-struct CasedBegins {
+struct CasedBegins : Cl100kBegins<kDigits> {
   using Contractions = std::conditional_t<kContractions, ContractionsInWords, NoContractions>;
-  static constexpr bool kAnyCase = true;
-  static constexpr bool kControlsApart = false;
   static constexpr bool kOnlyAscii = true;
 
   static std::uint64_t find(const ByteMasks& is, unsigned top, unsigned& last) noexcept {
