@@ -69,24 +69,24 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
       unknown_[unknown++] = {i, to, nullptr};
       fetch_unknown(key);
     }
-    if (unknown == 0) {
-      ids = to;
-    } else {
-      const auto words = std::span(unknown_).first(unknown);
-      learn(batch, words);
-      const TokenId* from = behind_.data();
-      for (const UnknownWord& word : words) {
-        ids = copy_ids(from, word.behind, ids);
-        from = word.behind;
-        ids = word.merged != nullptr && word.merged->tokens <= MergedWord::kMaxIds
-                  ? std::copy_n(word.merged->ids.data(), word.merged->tokens, ids)
-                  : look_up(batch, word.number, ids);
-      }
-      ids = copy_ids(from, to, ids);
-    }
-    out.written_to(ids);
+    if (unknown > 0) to = write_unknown(batch, std::span(unknown_).first(unknown), to, ids);
+    out.written_to(to);
     batch.text += size;
   }
+}
+
+TokenId* Encoder::write_unknown(const PretokenBatch& batch, std::span<UnknownWord> words, const TokenId* end,
+                                TokenId* out) {
+  learn(batch, words);
+  const TokenId* from = behind_.data();
+  for (const UnknownWord& word : words) {
+    out = copy_ids(from, word.behind, out);
+    from = word.behind;
+    out = word.merged != nullptr && word.merged->tokens <= MergedWord::kMaxIds
+              ? std::copy_n(word.merged->ids.data(), word.merged->tokens, out)
+              : look_up(batch, word.number, out);
+  }
+  return copy_ids(from, end, out);
 }
 
 void Encoder::cut_batch(PretokenBatch& batch) const noexcept {

@@ -56,6 +56,8 @@ class Encoder {
     const TokenId* behind;  // ids of what follows, in behind_
     MergedWord* merged;     // its ids, if learn() merged it
   };
+  /// Writes the ids of unknown words, and of what follows them in behind_ up to `end`.
+  TokenId* write_unknown(const PretokenBatch& batch, std::span<UnknownWord> words, const TokenId* end, TokenId* out);
   /// Merges those of a batch that can be merged side by side, and has words_ and phrases_ know them.
   void learn(const PretokenBatch& batch, std::span<UnknownWord> words);
   void grow();

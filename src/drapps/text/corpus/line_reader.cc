@@ -160,8 +160,14 @@ void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, D
   if (line.size() > most) return fail(too_large(most), content_at_ + at, documents);
   std::string_view value;  // of JSON
   if (json_ != nullptr) {
-    auto read = is_blank(line) ? Result<std::string_view>(value) : json_->read(line);
-    read.ok() ? static_cast<void>(value = *read) : static_cast<void>(status = std::move(read).error());
+    if (!is_blank(line)) {
+      auto read = json_->read(line);
+      if (read.ok()) {
+        value = *read;
+      } else {
+        status = std::move(read).error();
+      }
+    }
     one.begin = texts_;
     one.size = value.size();
   } else {
