@@ -26,6 +26,14 @@ bool is_of_alphabet(std::string_view pretoken) noexcept {
   return beyond != pretoken.end() && static_cast<std::uint8_t>(*beyond) < 0xE2;
 }
 
+/// Fetches as much of the text some batches ahead. The CPU by itself follows a text too late, as a batch is encoded
+/// before the next one is read: that took an eighth of the time. Beyond its end often lies the next text.
+void fetch_ahead(const std::uint8_t* text, std::uint32_t size) noexcept {
+  constexpr std::size_t kAhead = 4096;
+  constexpr std::size_t kLine = 64;
+  for (std::size_t at = kAhead; at < kAhead + size; at += kLine) __builtin_prefetch(text + at);
+}
+
 bool is_ascii(std::string_view pretoken) noexcept {
   return std::ranges::all_of(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; });
 }
@@ -91,6 +99,7 @@ TokenId* Encoder::write_unknown(const PretokenBatch& batch, std::span<UnknownWor
 
 void Encoder::cut_batch(PretokenBatch& batch) const noexcept {
   batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), PretokenBatch::kMost);
+  fetch_ahead(batch.text, batch.ends[batch.size - 1]);
   std::array<std::uint32_t, PretokenBatch::kMost> long_ones;
   const std::size_t n = kernels_.locate(batch, end_, words_.sets(), long_ones.data());
   for (const std::uint32_t i : std::span(long_ones).first(n)) {
