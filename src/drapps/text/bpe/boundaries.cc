@@ -43,16 +43,18 @@ Boundaries::Boundaries(const std::vector<TokenBytes>& tokens) : partial_(std::si
       seen_[bit >> 6] |= std::uint64_t{1} << (bit & 63);
       if (is_continuation(static_cast<char>(left.bytes)) ||
           right.size < utf8_size(static_cast<std::uint8_t>(right.bytes))) {
-        partial_[pair(left, right)] = true;
+        partial_[pair(left, right)] |= static_cast<std::uint16_t>(1U << (4 * (left.size - 1) + right.size - 1));
       }
     });
   }
 }
 
 bool Boundaries::crossed_partly(CharBytes left, CharBytes right) const noexcept {
-  for (std::uint32_t from = 0; from < left.size; ++from) {
-    for (std::uint32_t size = 1; size <= right.size; ++size) {
-      if (has(left.without_first(from), right.first(size))) return true;
+  for (unsigned sizes = partial_[pair(left, right)]; sizes != 0; sizes &= sizes - 1) {
+    const auto bit = static_cast<unsigned>(std::countr_zero(sizes));
+    const std::uint32_t of_left = bit / 4 + 1, of_right = bit % 4 + 1;
+    if (of_left <= left.size && of_right <= right.size && crossed_whole(left.last(of_left), right.first(of_right))) {
+      return true;
     }
   }
   return false;

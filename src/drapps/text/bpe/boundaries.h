@@ -35,7 +35,7 @@ struct CharBytes {
     return all;
   }
   CharBytes first(std::uint32_t n) const noexcept { return {bytes & ~std::uint32_t{0} >> (32 - 8 * n), n}; }
-  CharBytes without_first(std::uint32_t n) const noexcept { return {bytes >> 8 * n, size - n}; }
+  CharBytes last(std::uint32_t n) const noexcept { return {bytes >> 8 * (size - n), n}; }
   std::uint8_t last_byte() const noexcept { return static_cast<std::uint8_t>(bytes >> 8 * (size - 1)); }
 };
 
@@ -49,26 +49,30 @@ class Boundaries {
   /// False only where no token reaches over.
   bool crossed(CharBytes left, CharBytes right) const noexcept {
     if ((left.bytes | right.bytes) < 0x80) return true;
-    if (has(left, right)) return true;
-    return partial_[pair(left, right)] && crossed_partly(left, right);
+    return crossed_whole(left, right) || (may_be_crossed_partly(left, right) && crossed_partly(left, right));
   }
+
+  /// crossed() in its parts, for those that ask about many boundaries; not for two ASCII characters.
+  bool crossed_whole(CharBytes left, CharBytes right) const noexcept {
+    const std::uint64_t bit = bit_of(left, right);
+    return seen_[bit >> 6] >> (bit & 63) & 1;
+  }
+  bool may_be_crossed_partly(CharBytes left, CharBytes right) const noexcept {
+    return partial_[pair(left, right)] != 0;
+  }
+  bool crossed_partly(CharBytes left, CharBytes right) const noexcept;
 
  private:
   static std::size_t pair(CharBytes left, CharBytes right) noexcept {
-    return std::size_t{left.last_byte()} << 8 | (right.bytes & 0xFF);
+    return std::size_t{right.bytes & 0xFF} << 8 | left.last_byte();
   }
   std::uint64_t bit_of(CharBytes left, CharBytes right) const noexcept {
     const std::uint64_t key = std::uint64_t{left.bytes} << 32 | right.bytes;
     return (key ^ key >> 31) * 0x9E3779B97F4A7C15U >> shift_;
   }
-  bool has(CharBytes left, CharBytes right) const noexcept {
-    const std::uint64_t bit = bit_of(left, right);
-    return seen_[bit >> 6] >> (bit & 63) & 1;
-  }
-  bool crossed_partly(CharBytes left, CharBytes right) const noexcept;
 
-  std::vector<std::uint64_t> seen_;  // a bit for each pair of sides: another pair may set it too
-  std::vector<bool> partial_;        // by last and first byte: whether one of the sides is not a whole character
+  std::vector<std::uint64_t> seen_;     // a bit for each pair of sides: another pair may set it too
+  std::vector<std::uint16_t> partial_;  // by first and last byte: what is there of sides that are not both whole
   int shift_;
 };
 

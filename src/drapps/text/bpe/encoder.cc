@@ -70,7 +70,7 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
     const WordSets known = words_.sets();
     for (std::size_t i = 0; (i = kernels_.copy_known(batch, i, known, to)) < batch.size; ++i) {
       const WordKey& key = batch.keys[i];
-      const std::size_t tokens = key.is_short() ? 0 : phrases_.find(batch.pretoken(i), key.low, false, to);
+      const std::size_t tokens = key.is_short() ? 0 : find_phrase(word_at(batch, i), to);
       to += tokens;
       if (tokens > 0) continue;
       if (unknown == 0) ids = std::exchange(to, behind_.data());
@@ -92,19 +92,25 @@ TokenId* Encoder::write_unknown(const PretokenBatch& batch, std::span<UnknownWor
     from = word.behind;
     out = word.merged != nullptr && word.merged->tokens <= MergedWord::kMaxIds
               ? std::copy_n(word.merged->ids.data(), word.merged->tokens, out)
-              : look_up(batch, word.number, out);
+              : look_up(word_at(batch, word.number), out);
   }
   return copy_ids(from, end, out);
 }
 
-void Encoder::cut_batch(PretokenBatch& batch) const noexcept {
-  batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), PretokenBatch::kMost);
-  fetch_ahead(batch.text, batch.ends[batch.size - 1]);
+void Encoder::cut_batch(PretokenBatch& batch) noexcept {
+  if (part_cutter_.empty()) {
+    batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), PretokenBatch::kMost);
+    const std::uint32_t size = batch.ends[batch.size - 1];
+    fetch_ahead(batch.text, size);
+    batch.is_part.fill(false);
+    if (kernels_.has_parts(batch.text, size)) part_cutter_.take(batch);
+  }
+  if (!part_cutter_.empty()) part_cutter_.give(batch);
   std::array<std::uint32_t, PretokenBatch::kMost> long_ones;
   const std::size_t n = kernels_.locate(batch, end_, words_.sets(), long_ones.data());
   for (const std::uint32_t i : std::span(long_ones).first(n)) {
     const std::uint64_t hash = hash_bytes(batch.pretoken(i));
-    batch.keys[i] = WordKey::of_long(hash);
+    batch.keys[i] = WordKey::of_long(hash).as_part(batch.is_part[i]);
     fetch(hash);
   }
 }
@@ -122,117 +128,80 @@ void Encoder::grow() {
 void Encoder::learn(const PretokenBatch& batch, std::span<UnknownWord> words) {
   std::size_t unmerged = 0;
   std::array<TokenId, WordCache::kMaxIds> ids_of_others;
-  for (UnknownWord& word : words) {
-    const WordKey& key = batch.keys[word.number];
-    const std::uint32_t place = batch.places[word.number];
-    const std::string_view pretoken = batch.pretoken(word.number);
-    const bool is_short = key.is_short();
-    if (!(is_short && key.is_ascii()) && !is_one_part(pretoken)) continue;
-    const std::uint64_t hash = is_short ? key.hash() : key.low;
-    if (is_short && (words_.sets().has(key, place) || phrases_.has(pretoken, hash, false))) continue;
-    if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
-      is_short ? keep(key, place, &whole, 1) : phrases_.insert(pretoken, hash, false, &whole, 1);
-    } else if (!is_short || find_shared(key, place, ids_of_others.data()) == 0) {
-      word.merged = &merged_[unmerged];
-      unmerged_[unmerged++] = pretoken;
+  for (UnknownWord& unknown : words) {
+    const WordInText word = word_at(batch, unknown.number);
+    const bool is_short = word.key.is_short();
+    if (!(is_short && word.key.is_ascii()) && !is_one_part(word.bytes)) continue;
+    if (is_short && (words_.sets().has(word.key, word.place) || has_phrase(word))) continue;
+    if (const TokenId whole = find_token(word); whole >= 0) {
+      keep(word, &whole, 1);
+    } else if (find_shared(word, ids_of_others.data()) == 0) {
+      unknown.merged = &merged_[unmerged];
+      unmerged_[unmerged++] = word.bytes;
     }
   }
   merge_words_(model_, std::span(unmerged_).first(unmerged), merged_.data());
-  for (const UnknownWord& word : words) {
-    if (word.merged == nullptr) continue;
-    const WordKey& key = batch.keys[word.number];
-    const std::uint32_t place = batch.places[word.number];
-    const auto& [ids, tokens] = *word.merged;
-    const bool is_short = key.is_short();
-    if (is_short && !words_.sets().has(key, place)) keep_merged(key, place, ids.data(), tokens);
-    if (!is_short || tokens > WordCache::kMaxIds) {
-      phrases_.insert(batch.pretoken(word.number), is_short ? key.hash() : key.low, false, ids.data(), tokens);
-    }
+  for (const UnknownWord& unknown : words) {
+    if (unknown.merged == nullptr) continue;
+    const WordInText word = word_at(batch, unknown.number);
+    if (word.key.is_short() && words_.sets().has(word.key, word.place)) continue;
+    keep_merged(word, unknown.merged->ids.data(), unknown.merged->tokens);
   }
 }
 
-TokenId* Encoder::look_up(const PretokenBatch& batch, std::size_t i, TokenId* out) {
-  const std::string_view pretoken = batch.pretoken(i);
-  const WordKey& key = batch.keys[i];
-  const bool is_short = key.is_short();
-  const std::uint64_t hash = is_short ? key.hash() : key.low;
-  if (is_short) {
-    if (const std::size_t known = words_.sets().find(key, batch.places[i], out); known != 0) return out + known;
-    if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
+TokenId* Encoder::look_up(const WordInText& word, TokenId* out, bool one_part) {
+  if (word.key.is_short()) {
+    if (const std::size_t known = words_.sets().find(word.key, word.place, out); known != 0) return out + known;
   }
-  if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
+  if (const std::size_t known = find_phrase(word, out); known != 0) return out + known;
+  if (const TokenId whole = find_token(word); whole >= 0) {
     *out = whole;
-    is_short ? keep(key, batch.places[i], out, 1) : phrases_.insert(pretoken, hash, false, out, 1);
+    keep(word, out, 1);
     return out + 1;
   }
-  if (const std::size_t known = is_short ? find_shared(key, batch.places[i], out) : 0; known != 0) return out + known;
+  if (const std::size_t known = find_shared(word, out); known != 0) return out + known;
   TokenId* end = out;
-  const bool in_parts = merge_parts(pretoken, end);
-  if (!in_parts) end += merger_.merge(pretoken, out);
+  const bool in_parts = !one_part && merge_parts(word.bytes, end);
+  if (!in_parts) end += merger_.merge(word.bytes, out);
   const auto tokens = static_cast<std::size_t>(end - out);
-  if (is_short) keep_merged(key, batch.places[i], out, tokens);
-  if ((!is_short || tokens > WordCache::kMaxIds) && (!in_parts || is_of_alphabet(pretoken))) {
-    phrases_.insert(pretoken, hash, false, out, tokens);
-  }
+  const bool few = word.key.is_short() && tokens <= WordCache::kMaxIds;
+  if (few || !in_parts || is_of_alphabet(word.bytes)) keep_merged(word, out, tokens);
   return end;
 }
 
-bool Encoder::is_one_part(std::string_view pretoken) const noexcept {
-  return pretoken.size() <= kMaxWord &&
-         !find_part_end(model_.boundaries, pretoken, end_, [](std::size_t) { return true; });
+bool Encoder::is_one_part(std::string_view bytes) const noexcept {
+  return bytes.size() <= kMaxWord && !find_part_end(model_.boundaries, bytes, end_, [](std::size_t) { return true; });
 }
 
-bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
-  if (is_ascii(pretoken)) return false;
+bool Encoder::merge_parts(std::string_view bytes, TokenId*& out) {
+  if (is_ascii(bytes)) return false;
   std::size_t count = 0;
   std::size_t begin = 0;  // of the part
   const auto add = [&](std::size_t end) {
     if (count == kParts) {
-      for (const PretokenPart& part : parts_) out = merge_part(part, out);
+      for (const WordInText& part : parts_) out = look_up(part, out, true);
       count = 0;
     }
-    parts_[count++] = part_of(pretoken.substr(begin, end - begin));
+    parts_[count++] = part_of(bytes.substr(begin, end - begin));
     begin = end;
     return false;
   };
-  find_part_end(model_.boundaries, pretoken, end_, add);
+  find_part_end(model_.boundaries, bytes, end_, add);
   if (begin == 0) return false;
-  add(pretoken.size());
-  for (std::size_t i = 0; i < count; ++i) out = merge_part(parts_[i], out);
+  add(bytes.size());
+  for (std::size_t i = 0; i < count; ++i) out = look_up(parts_[i], out, true);
   return true;
 }
 
-Encoder::PretokenPart Encoder::part_of(std::string_view bytes) const noexcept {
+Encoder::WordInText Encoder::part_of(std::string_view bytes) const noexcept {
   if (bytes.size() > WordKey::kMaxSize) {
     const std::uint64_t hash = hash_bytes(bytes);
     phrases_.fetch(hash);
-    return {bytes, WordKey::of_long(hash), 0};
+    return {bytes, WordKey::of_long(hash).as_part(), 0};
   }
   const auto* const p = reinterpret_cast<const std::uint8_t*>(bytes.data());
   const WordKey key = WordKey::of(p, bytes.size(), end_).as_part();
   return {bytes, key, words_.sets().place_of(key)};
-}
-
-TokenId* Encoder::merge_part(const PretokenPart& part, TokenId* out) {
-  const bool is_short = part.bytes.size() <= WordKey::kMaxSize;
-  if (const std::size_t known = is_short ? words_.sets().find(part.key, part.place, out) : 0; known != 0)
-    return out + known;
-  const std::uint64_t hash = is_short ? hash_bytes(part.bytes) : part.key.low;
-  if (const std::size_t known = phrases_.find(part.bytes, hash, true, out); known != 0) return out + known;
-  if (const std::size_t known = is_short ? find_shared(part.key, part.place, out) : 0; known != 0) return out + known;
-  std::size_t tokens = 0;
-  if (const TokenId whole = model_.whole_by_merges ? model_.whole.find(part.bytes, hash) : -1; whole >= 0) {
-    *out = whole;
-    tokens = 1;
-  } else {
-    tokens = merger_.merge(part.bytes, out);
-  }
-  if (is_short && tokens <= WordCache::kMaxIds) {
-    keep_merged(part.key, part.place, out, tokens);
-  } else {
-    phrases_.insert(part.bytes, hash, true, out, tokens);
-  }
-  return out + tokens;
 }
 
 }  // namespace drapps::text

@@ -1,4 +1,4 @@
-// Pretokens that are looked up together.
+// Pretokens, and parts of such, that are looked up together.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace drapps::text {
 
-/// Neighbouring pretokens of a text, and where the table of words has them.
+/// Neighbouring pretokens of a text, or parts of them (part_cutter.h), and where the table of words has them.
 struct PretokenBatch {
   /// Few enough that what is fetched for them stays next to the core, and so many that unknown ones among them are
   /// merged side by side.
@@ -19,7 +19,8 @@ struct PretokenBatch {
   const std::uint8_t* text;
   std::size_t size;  // pretokens
   std::array<std::uint32_t, kMost + kTogether> ends;
-  std::array<WordKey, kMost + kTogether> keys;  // of_long() where they are long
+  std::array<bool, kMost + kTogether> is_part;
+  std::array<WordKey, kMost + kTogether> keys;  // of_long() where they are long, as_part() where they are parts
   std::array<std::uint32_t, kMost + kTogether> places;
 
   std::string_view pretoken(std::size_t i) const noexcept {

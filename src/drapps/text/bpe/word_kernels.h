@@ -11,8 +11,10 @@ namespace drapps::text {
 
 /// One set of functions per SIMD level; all do the same.
 struct WordKernels {
+  /// Whether one of the bytes is in the range that PartCutter has for its texts.
+  bool (*has_parts)(const std::uint8_t* text, std::size_t size) noexcept;
   /// Sets the keys and places of a batch whose ends are known, and fetches the places. The text goes on to `end`.
-  /// Writes the numbers of long pretokens, whose keys are rubbish, to `long_ones`; returns how many they are.
+  /// Writes the numbers of long ones, whose keys are rubbish, to `long_ones`; returns how many they are.
   std::size_t (*locate)(PretokenBatch& batch, const std::uint8_t* end, const WordSets& words,
                         std::uint32_t* long_ones) noexcept;
   /// Copies the ids of pretokens from `number` on to `out`, which becomes their end, and rubbish up to

@@ -1,13 +1,27 @@
 #include "drapps/kernel/avx512.h"
 
+#include <algorithm>
 #include <cstdint>
 
+#include "drapps/text/bpe/part_cutter.h"
 #include "drapps/text/bpe/word_kernels.h"
 
 namespace drapps::text {
 namespace {
 
 __m512i set_all(std::uint64_t word) noexcept { return _mm512_set1_epi64(static_cast<long long>(word)); }
+
+bool has_parts(const std::uint8_t* text, std::size_t size) noexcept {
+  constexpr std::size_t kBytes = 64;
+  const __m512i first = _mm512_set1_epi8(static_cast<char>(PartCutter::kFirstLead));
+  const __m512i count = _mm512_set1_epi8(PartCutter::kLastLead - PartCutter::kFirstLead + 1);
+  for (std::size_t at = 0; at < size; at += kBytes) {
+    const __mmask64 read = _bzhi_u64(~std::uint64_t{0}, static_cast<unsigned>(std::min(size - at, kBytes)));
+    const __m512i bytes = _mm512_maskz_loadu_epi8(read, text + at);
+    if (_mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, first), count) != 0) return true;
+  }
+  return false;
+}
 
 std::size_t locate_eight(PretokenBatch& batch, const std::uint8_t* /*end*/, const WordSets& words,
                          std::uint32_t* long_ones) noexcept {
@@ -31,8 +45,10 @@ std::size_t locate_eight(PretokenBatch& batch, const std::uint8_t* /*end*/, cons
     const __m512i first = _mm512_loadu_si512(&batch.keys[i]);
     const __m512i last = _mm512_loadu_si512(&batch.keys[i + 4]);
     const __m512i low = _mm512_permutex2var_epi64(first, lows, last);
-    const __m512i high = _mm512_or_si512(_mm512_permutex2var_epi64(first, highs, last),
-                                         _mm512_slli_epi64(_mm512_cvtepu32_epi64(sizes), 56));
+    const __m512i bytes_and_sizes = _mm512_or_si512(_mm512_permutex2var_epi64(first, highs, last),
+                                                    _mm512_slli_epi64(_mm512_cvtepu32_epi64(sizes), 56));
+    const __m128i is_part = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(&batch.is_part[i]));
+    const __m512i high = _mm512_or_si512(bytes_and_sizes, _mm512_slli_epi64(_mm512_cvtepu8_epi64(is_part), 63));
     _mm512_storeu_si512(&batch.keys[i], _mm512_permutex2var_epi64(low, first_keys, high));
     _mm512_storeu_si512(&batch.keys[i + 4], _mm512_permutex2var_epi64(low, last_keys, high));
     const __m512i both = _mm512_xor_si512(low, _mm512_mullo_epi64(high, set_all(WordKey::kHighFactor)));
@@ -70,6 +86,6 @@ std::size_t copy_by_line(const PretokenBatch& batch, std::size_t number, const W
 
 }  // namespace
 
-const WordKernels kWordsAvx512 = {.locate = locate_eight, .copy_known = copy_by_line};
+const WordKernels kWordsAvx512 = {.has_parts = has_parts, .locate = locate_eight, .copy_known = copy_by_line};
 
 }  // namespace drapps::text

@@ -39,6 +39,7 @@ struct LocatedBatch {
     batch.text = text.bytes.data();
     batch.size = text.ends.size();
     std::ranges::copy(text.ends, batch.ends.begin());
+    for (std::size_t i = 0; i < batch.size; ++i) batch.is_part[i] = i % 3 == 1;
     long_ones.resize(PretokenBatch::kMost);
     long_ones.resize(kernels.locate(batch, text.bytes.data() + text.bytes.size(), words, long_ones.data()));
     for (const std::uint32_t i : long_ones) batch.keys[i] = WordKey::of_long(i), batch.places[i] = 0;
@@ -84,6 +85,21 @@ TEST(WordKernels, LevelsAgree) {
     if (!reference.batch.keys[i].is_short()) continue;
     const TokenId ids[] = {static_cast<TokenId>(random() % kMaxMergeIds), 0, 2, 3};
     cache.insert(reference.batch.keys[i], reference.batch.places[i], ids, 1 + random() % WordEntry::kMaxIds);
+  }
+}
+
+TEST(WordKernels, LevelsAgreeWhereThereMayBeParts) {
+  for (std::size_t size = 0; size < 200; ++size) {
+    const std::vector<std::uint8_t> none(size, 0x80);
+    for (const kernel::Level level : kernel::supported_levels()) {
+      EXPECT_FALSE(word_kernels(level).has_parts(none.data(), size));
+      for (const int byte : {0xE2, 0xE3, 0xE6, 0xE9, 0xEA, 0x00, 0xFF}) {
+        if (size == 0) continue;
+        std::vector<std::uint8_t> bytes = none;
+        bytes[size * 7 / 9] = static_cast<std::uint8_t>(byte);
+        EXPECT_EQ(word_kernels(level).has_parts(bytes.data(), size), byte >= 0xE3 && byte <= 0xE9) << byte;
+      }
+    }
   }
 }
 

@@ -47,23 +47,27 @@ struct WordKey {
     key.high = (key.high & kWordMasks[size].high) | std::uint64_t{size} << 56;
     return key;
   }
-  /// A key that no pretoken has, which holds the hash of a long one.
+  /// A key that no short pretoken has, which holds the hash of a long one.
   static WordKey of_long(std::uint64_t hash) noexcept { return {hash, 1}; }
   /// The key of the same bytes as a part of a pretoken, which may have other ids.
-  WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
-  /// Whether the pretoken has 1 to kMaxSize bytes.
-  bool is_short() const noexcept { return high >> 56 != 0; }
+  WordKey as_part(bool part = true) const noexcept { return {low, high | (part ? kPart : 0)}; }
+  bool is_part() const noexcept { return (high & kPart) != 0; }
+  /// Whether it has 1 to kMaxSize bytes.
+  bool is_short() const noexcept { return (high & ~kPart) >> 56 != 0; }
   /// All of its bytes are ASCII.
   bool is_ascii() const noexcept {
     constexpr std::uint64_t kHighBits = 0x8080808080808080U;
     return ((low & kHighBits) | (high & kHighBits >> 8)) == 0;
   }
+  static constexpr std::uint64_t kPart = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kHighFactor = 0x9FB21C651E98DF25U;
   static constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
   std::uint64_t hash() const noexcept {
     const std::uint64_t mixed = (low ^ (high * kHighFactor)) * kFactor;
     return mixed ^ mixed >> 32;
   }
+  /// hash_bytes() of its bytes.
+  std::uint64_t hash_of_bytes() const noexcept { return is_short() ? WordKey{low, high & ~kPart}.hash() : low; }
   bool is(const WordKey& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
 };
 
