@@ -27,27 +27,36 @@ class WordInRegisters {
   std::int32_t least;  // what to merge
 
   void begin(const BpeModel& model, std::string_view word) noexcept {
-    // Bytes without a token are left out.
-    std::int32_t all_bytes[kMost + kPlaces + 1];
     int size = 0;
     for (int r = 0; r < kRegisters; ++r) {
       const auto left = static_cast<std::int32_t>(word.size()) - r * kPlaces;
       const auto mask = static_cast<__mmask16>(below(std::clamp(left, 0, kPlaces)));
       const __m128i bytes = _mm_maskz_loadu_epi8(mask, word.data() + r * kPlaces);
-      const __m512i wide = _mm512_cvtepu8_epi32(bytes);
-      const __m512i ids = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), mask, wide, model.byte_ids.data(), 4);
-      const auto kept = static_cast<__mmask16>(mask & ~_mm512_movepi32_mask(ids));
-      _mm512_storeu_si512(ids_ + size, _mm512_maskz_compress_epi32(kept, ids));
-      _mm512_storeu_si512(all_bytes + size, _mm512_maskz_compress_epi32(kept, wide));
-      size += std::popcount(kept);
+      const __m512i ids = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), mask, _mm512_cvtepu8_epi32(bytes),
+                                                      model.byte_ids.data(), 4);
+      _mm512_storeu_si512(ids_ + r * kPlaces, ids);
+      size += std::popcount(static_cast<std::uint32_t>(mask & ~_mm512_movepi32_mask(ids)));
+    }
+    char kept[kMost];
+    if (size != static_cast<int>(word.size())) [[unlikely]] {
+      // Bytes without a token are left out.
+      size = 0;
+      for (const char byte : word) {
+        const TokenId id = model.byte_ids[static_cast<std::uint8_t>(byte)];
+        ids_[size] = id;
+        kept[size] = byte;
+        size += id >= 0 ? 1 : 0;
+      }
+      word = {kept, static_cast<std::size_t>(size)};
     }
     tokens_ = static_cast<std::uint32_t>((std::uint64_t{1} << size) - 1);
     left_key_ = right_key_ = 0;
+    left_line_ = right_line_ = model.pairs.words_of(0);
     left_ = right_ = 0;
     for (int r = 0; r < kRegisters; ++r) {
-      const __m512i first = _mm512_loadu_si512(all_bytes + r * kPlaces);
-      const __m512i second = _mm512_loadu_si512(all_bytes + r * kPlaces + 1);
       const auto mask = static_cast<__mmask16>(tokens_ >> 1 >> (r * kPlaces));
+      const __m512i first = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, word.data() + r * kPlaces));
+      const __m512i second = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, word.data() + r * kPlaces + 1));
       const __m512i none = _mm512_set1_epi32(-1);
       const __m512i ranks = _mm512_mask_i32gather_epi32(
           none, mask, _mm512_or_si512(_mm512_slli_epi32(first, 8), second), model.byte_pairs.data(), 4);
@@ -60,8 +69,8 @@ class WordInRegisters {
 
   /// Looks up what is fetched, and finds the pair to merge: kNoMerge where there is none.
   void choose(const BpeModel& model) noexcept {
-    const auto left_pair = look_up(model, left_key_, left_);
-    const auto right_pair = look_up(model, right_key_, right_);
+    const auto left_pair = look_up(model, left_key_, left_line_, left_);
+    const auto right_pair = look_up(model, right_key_, right_line_, right_);
     __m512i least_of = _mm512_set1_epi32(kNoMerge);
     for (int r = 0; r < kRegisters; ++r) {
       pairs_[r] = put(put(pairs_[r], r, left_, left_pair), r, right_, right_pair);
@@ -81,16 +90,19 @@ class WordInRegisters {
     const std::uint32_t gone = above ^ behind;
     tokens_ ^= gone;
     for (int r = 0; r < kRegisters; ++r) pairs_[r] = put(pairs_[r], r, gone | std::uint32_t{1} << place, kNoMerge);
-    left_ = std::bit_floor(before);
-    right_ = behind != 0 ? std::uint32_t{1} << place : 0;
-    // Where there is no neighbour on one side, the other one's pair is looked up twice.
-    const std::uint64_t right_key =
-        PairTable::key_of(id, ids_[std::countr_zero(behind | std::uint32_t{1} << (kMost - 1))]);
-    left_key_ =
-        left_ != 0 ? PairTable::key_of(ids_[std::countr_zero(left_ | 0x8000'0000) & kPlaceMask], id) : right_key;
-    right_key_ = right_ != 0 ? right_key : left_key_;
-    __builtin_prefetch(model.pairs.words_of(left_key_));
-    __builtin_prefetch(model.pairs.words_of(right_key_));
+    const int left_place = std::countl_zero(std::uint64_t{before}) ^ 63;
+    left_ = static_cast<std::uint32_t>(std::uint64_t{1} << (left_place & 63));
+    right_ = std::uint32_t{behind != 0} << place;
+    const std::uint64_t left_key = PairTable::key_of(ids_[left_place & kPlaceMask], id);
+    const std::uint64_t right_key = PairTable::key_of(id, ids_[std::countr_zero(behind) & kPlaceMask]);
+    // Where there is no neighbour on one side, the other one's pair is looked up twice. No branch: which of them there
+    // are cannot be foreseen.
+    const std::uint64_t no_left = std::uint64_t{before != 0} - 1;
+    const std::uint64_t no_right = std::uint64_t{behind != 0} - 1;
+    left_key_ = (left_key & ~no_left) | (right_key & no_left);
+    right_key_ = (right_key & ~no_right) | (left_key & no_right);
+    __builtin_prefetch(left_line_ = model.pairs.words_of(left_key_));
+    __builtin_prefetch(right_line_ = model.pairs.words_of(right_key_));
   }
 
   void finish(MergedWord& merged) const noexcept {
@@ -110,26 +122,31 @@ class WordInRegisters {
   static __m512i put(__m512i pairs, int r, std::uint32_t at, std::int32_t pair) noexcept {
     return _mm512_mask_mov_epi32(pairs, static_cast<__mmask16>(at >> (r * kPlaces)), _mm512_set1_epi32(pair));
   }
-  static std::int32_t look_up(const BpeModel& model, std::uint64_t key, std::uint32_t at) noexcept {
-    const __m512i words = _mm512_loadu_si512(model.pairs.words_of(key));
+  static std::int32_t look_up(const BpeModel& model, std::uint64_t key, const std::uint64_t* line,
+                              std::uint32_t at) noexcept {
+    const __m512i words = _mm512_load_si512(line);
     const __m512i ranks = _mm512_sub_epi64(words, _mm512_set1_epi64(static_cast<long long>(key)));
     const __mmask8 is = _mm512_cmplt_epu64_mask(ranks, _mm512_set1_epi64(PairTable::kRanks));
-    const auto known =
-        static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(is, ranks))));
-    std::uint32_t rank = is != 0 ? known : PairTable::kNone;
+    // Without a branch, too: where the pair is not there, what is first is the rest of the register.
+    const __m512i none = _mm512_set1_epi64(-1);
+    auto rank = static_cast<std::uint32_t>(
+        _mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_mask_compress_epi64(none, is, ranks))));
     // Beyond a line that is full there may be more.
-    if (is == 0 && _mm512_cmpeq_epi64_mask(words, _mm512_set1_epi64(-1)) < 0x80) [[unlikely]] {
+    const unsigned empty = _mm512_cmpeq_epi64_mask(words, none);
+    if ((is | (empty >> 7)) == 0) [[unlikely]] {
       rank = find_pair(model.pairs, key);
     }
-    const int place = std::countr_zero(at | std::uint32_t{1} << kPlaceMask);
-    return rank != PairTable::kNone ? static_cast<std::int32_t>(rank << kPlaceBits | place) : kNoMerge;
+    const auto place = static_cast<std::uint32_t>(std::countr_zero(at | std::uint32_t{1} << kPlaceMask));
+    return static_cast<std::int32_t>(std::min(rank << kPlaceBits | place, static_cast<std::uint32_t>(kNoMerge)));
   }
 
   __m512i pairs_[kRegisters];
   TokenId ids_[kMost + kPlaces];
   std::uint32_t tokens_;                // where tokens begin
   std::uint64_t left_key_, right_key_;  // pairs that are fetched
-  std::uint32_t left_, right_;          // where they belong: a bit, or none
+  const std::uint64_t* left_line_;
+  const std::uint64_t* right_line_;
+  std::uint32_t left_, right_;  // where they belong: a bit, or none
 };
 
 /// Merges the words that so many registers, and not fewer, have places for.

@@ -23,7 +23,7 @@ class PairTable {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   explicit PairTable(std::size_t pairs = 0)
-      : lines_(std::bit_ceil(pairs / 4 + 1)), shift_(64 - std::countr_zero(lines_.size())) {
+      : lines_(std::bit_ceil(pairs / 4 + 2)), shift_(64 - std::countr_zero(lines_.size())) {
     std::fill(lines_.begin(), lines_.end(), Line{});
   }
 
@@ -76,7 +76,7 @@ class PairTable {
 
   std::size_t line_of(std::uint64_t key) const noexcept {
     const std::uint64_t mixed = (key ^ key >> 31) * 0x9E3779B97F4A7C15U;
-    return lines_.size() == 1 ? 0 : mixed >> shift_;
+    return mixed >> shift_;
   }
 
   HugeArray<Line> lines_;
