@@ -19,11 +19,13 @@ TokenId* copy_ids(const TokenId* from, const TokenId* end, TokenId* out) noexcep
   return copied;
 }
 
-/// Whether the first letter beyond ASCII is below U+2000: words of alphabets come again, and are remembered whole. Runs
-/// of Chinese or Japanese hardly ever do, and would take the places of what does.
+/// Whether the first letter beyond ASCII is below U+2000 or of Hangul: such words come again, and are remembered whole.
+/// Runs of Chinese or Japanese hardly ever do, and would take the places of what does.
 bool is_of_alphabet(std::string_view pretoken) noexcept {
   const auto beyond = std::ranges::find_if(pretoken, [](char byte) { return static_cast<std::uint8_t>(byte) >= 0x80; });
-  return beyond != pretoken.end() && static_cast<std::uint8_t>(*beyond) < 0xE2;
+  if (beyond == pretoken.end()) return false;
+  const auto lead = static_cast<std::uint8_t>(*beyond);
+  return lead < 0xE2 || (lead >= 0xEA && lead <= 0xED);
 }
 
 /// Fetches as much of the text some batches ahead. The CPU by itself follows a text too late, as a batch is encoded
@@ -128,21 +130,29 @@ void Encoder::grow() {
 void Encoder::learn(const PretokenBatch& batch, std::span<UnknownWord> words) {
   std::size_t unmerged = 0;
   std::array<TokenId, WordCache::kMaxIds> ids_of_others;
+  constexpr std::size_t kPlaces = 128;
+  std::array<std::uint16_t, kPlaces> last_at{};  // by its place: the number + 1 of a word that will be merged
   for (UnknownWord& unknown : words) {
     const WordInText word = word_at(batch, unknown.number);
     const bool is_short = word.key.is_short();
-    if (!(is_short && word.key.is_ascii()) && !is_one_part(word.bytes)) continue;
+    std::uint16_t& last = last_at[word.place / 2 % kPlaces];
+    if (is_short && last > 0 && batch.keys[words[last - 1].number].is(word.key)) {  // a new word often comes again soon
+      unknown.merged = words[last - 1].merged;
+      continue;
+    }
     if (is_short && (words_.sets().has(word.key, word.place) || has_phrase(word))) continue;
+    if (!(is_short && word.key.is_ascii()) && !is_one_part(word.bytes)) continue;
     if (const TokenId whole = find_token(word); whole >= 0) {
       keep(word, &whole, 1);
     } else if (find_shared(word, ids_of_others.data()) == 0) {
       unknown.merged = &merged_[unmerged];
       unmerged_[unmerged++] = word.bytes;
+      last = static_cast<std::uint16_t>(&unknown - words.data() + 1);
     }
   }
   merge_words_(model_, std::span(unmerged_).first(unmerged), merged_.data());
   for (const UnknownWord& unknown : words) {
-    if (unknown.merged == nullptr) continue;
+    if (unknown.merged == nullptr || unknown.merged->tokens > MergedWord::kMaxIds) continue;
     const WordInText word = word_at(batch, unknown.number);
     if (word.key.is_short() && words_.sets().has(word.key, word.place)) continue;
     keep_merged(word, unknown.merged->ids.data(), unknown.merged->tokens);

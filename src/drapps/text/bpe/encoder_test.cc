@@ -175,20 +175,23 @@ TEST(Model, HasTheTokensThatItsMergesLeadTo) {
 
 TEST(Encoder, GivesTheSameWithWarmCaches) {
   std::mt19937 random(8);
-  const Vocabulary vocabulary = made_vocabulary(random, 300, "abcdef");
-  const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
-  Encoder warm(model, cut_of(Pattern::kGpt2));
-  for (int round = 0; round < 300; ++round) {
-    std::string text;
-    std::vector<TokenId> wanted;
-    for (std::size_t words = random() % 40; words > 0; --words) {
-      const std::string word = made_word(random, "abcdef", 1 + random() % 40);
-      const std::vector<TokenId> ids = naive(vocabulary, word);
-      text += word + "\n";
-      wanted.insert(wanted.end(), ids.begin(), ids.end());
-      wanted.push_back('\n');
+  for (const std::size_t merges : {300, 2}) {  // few: words of many tokens
+    const Vocabulary vocabulary = made_vocabulary(random, merges, "abcdef");
+    const BpeModel model = model_of_merges(vocabulary.views(), vocabulary.merges, false);
+    Encoder warm(model, cut_of(Pattern::kGpt2));
+    for (int round = 0; round < 300; ++round) {
+      std::string text;
+      std::vector<TokenId> wanted;
+      for (std::size_t words = random() % 40; words > 0; --words) {
+        const std::string word = made_word(random, "abcdef", 1 + random() % 40);
+        const std::vector<TokenId> ids = naive(vocabulary, word);
+        text += word + "\n";
+        wanted.insert(wanted.end(), ids.begin(), ids.end());
+        wanted.push_back('\n');
+      }
+      ASSERT_EQ(encoded(warm, text), wanted);
+      ASSERT_EQ(encoded(warm, text), wanted);
     }
-    ASSERT_EQ(encoded(warm, text), wanted);
   }
 }
 

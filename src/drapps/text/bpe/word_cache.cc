@@ -41,13 +41,13 @@ void PhraseCache::grow() {
 
 void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
                          std::size_t tokens) noexcept {
-  if (pretoken.size() > kMaxSize || tokens == 0 || tokens > kMaxIds) return;
+  if (tokens == 0 || !has_room(pretoken.size(), tokens)) return;
   PhraseEntry& entry = at(hash);
   entry.size = static_cast<std::uint8_t>(pretoken.size());
   entry.part = part;
   entry.tokens = static_cast<std::uint16_t>(tokens);
-  std::copy_n(ids, tokens, entry.ids);
   std::copy_n(pretoken.data(), pretoken.size(), entry.bytes);
+  std::memcpy(entry.bytes + ids_at(pretoken.size()), ids, tokens * sizeof(TokenId));
 }
 
 }  // namespace drapps::text

@@ -40,12 +40,13 @@ class WordCache {
   std::uint32_t inserted_ = 0;
 };
 
-/// Longer pretokens, and those of more ids: lines of dashes, long words, runs of Chinese. Each has one place, 128 bytes
+/// Longer pretokens, and those of more ids: lines of dashes, long words, words of alphabets that the vocabulary has not
+/// been made for. Each has one place, 128 bytes
 /// of a table of 1 MiB, and of 8 once it has grown; who comes last has it.
 class PhraseCache {
  public:
   static constexpr std::size_t kMaxSize = 64;
-  static constexpr std::size_t kMaxIds = 15;
+  static constexpr std::size_t kMaxIds = 24;  // of a pretoken of as many bytes; 15 of the longest
   static constexpr std::size_t kMemory = std::size_t{1} << 20;
   static constexpr std::size_t kGrownMemory = 8 * kMemory;
 
@@ -69,11 +70,11 @@ class PhraseCache {
   std::size_t find(std::string_view pretoken, std::uint64_t hash, bool part, TokenId* out) const noexcept {
     if (!has(pretoken, hash, part)) return 0;
     const PhraseEntry& entry = at(hash);
-    std::memcpy(out, entry.ids, entry.tokens * sizeof(TokenId));
+    std::memcpy(out, entry.bytes + ids_at(entry.size), entry.tokens * sizeof(TokenId));
     return entry.tokens;
   }
 
-  /// Keeps them if they are few enough, and at least one.
+  /// Keeps them if there is room for them, and they are at least one.
   void insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
               std::size_t tokens) noexcept;
 
@@ -82,9 +83,16 @@ class PhraseCache {
     std::uint8_t size;
     bool part;
     std::uint16_t tokens;
-    TokenId ids[kMaxIds];
-    char bytes[kMaxSize];
+    char bytes[kMaxSize + 60];  // the pretoken's, then those of its ids
   };
+  /// Where in an entry's bytes its ids begin.
+  static constexpr std::size_t ids_at(std::size_t size) noexcept {
+    constexpr std::size_t kStep = sizeof(TokenId);
+    return (size + kStep - 1) / kStep * kStep;
+  }
+  static constexpr bool has_room(std::size_t size, std::size_t tokens) noexcept {
+    return size <= kMaxSize && ids_at(size) + tokens * sizeof(TokenId) <= sizeof(PhraseEntry::bytes);
+  }
   static_assert(sizeof(PhraseEntry) == 128);
 
   PhraseEntry& at(std::uint64_t hash) const noexcept { return entries_[hash >> 32 & (entries_.size() - 1)]; }
