@@ -13,7 +13,7 @@ namespace drapps::text {
 struct PretokenBatch {
   /// Few enough that what is fetched for them stays next to the core, and so many that unknown ones among them are
   /// merged side by side.
-  static constexpr std::size_t kMost = 384;
+  static constexpr std::size_t kMost = 512;
   static constexpr std::size_t kTogether = 8;  // that a kernel takes at once, beyond the last one too
 
   const std::uint8_t* text;

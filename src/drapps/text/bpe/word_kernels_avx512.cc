@@ -69,16 +69,20 @@ std::size_t locate_eight(PretokenBatch& batch, const std::uint8_t* /*end*/, cons
 std::size_t copy_by_line(const PretokenBatch& batch, std::size_t number, const WordSets& words,
                          TokenId*& out) noexcept {
   TokenId* to = out;
-  for (; number < batch.size; ++number) {
-    const WordEntry* const entries = words.entries + batch.places[number];
+  const WordEntry* const all = words.entries;
+  const std::size_t size = batch.size;
+  const __m128i only_ids = _mm_set_epi32(-1, -1, -1, (1 << WordEntry::kIdBits) - 1);
+  for (; number < size; ++number) {
+    const WordEntry* const entries = all + batch.places[number];
     const __m128i key = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&batch.keys[number]));
     const unsigned same = _mm512_cmpeq_epi64_mask(_mm512_load_si512(entries), _mm512_broadcast_i64x2(key));
     const unsigned is = same & same >> 1 & 0x11;  // a bit for each of the two
     if (is == 0) break;
     const WordEntry& entry = entries[~is & 1];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_loadu_si128(reinterpret_cast<const __m128i*>(entry.ids)));
-    to[0] = static_cast<TokenId>(entry.ids[0] & ((std::uint32_t{1} << WordEntry::kIdBits) - 1));
-    to += entry.ids[0] >> WordEntry::kIdBits;
+    const std::uint32_t tokens = entry.ids[0] >> WordEntry::kIdBits;
+    const __m128i ids = _mm_loadu_si128(reinterpret_cast<const __m128i*>(entry.ids));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_and_si128(ids, only_ids));
+    to += tokens;
   }
   out = to;
   return number;
