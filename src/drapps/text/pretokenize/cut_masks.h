@@ -15,7 +15,8 @@
 namespace drapps::text {
 namespace {  // NOLINT(google-build-namespaces)
 
-/// Which of 64 bytes are what. Bits of bytes that are not ASCII are in none but `high`, or in `letter`, all of one.
+/// Which of 64 bytes are what. Bits of bytes that are not ASCII are in none but `high`, or all of a character are in
+/// `letter` or `white`.
 struct ByteMasks {
   std::uint64_t letter;
   std::uint64_t digit;
@@ -26,8 +27,13 @@ struct ByteMasks {
   std::uint64_t capital;  // of ASCII
   std::uint64_t slash;
   std::uint64_t high;
+  std::uint64_t white_seconds = 0;  // second bytes of white space
 
   std::uint64_t other() const noexcept { return ~(letter | digit | white); }
+  /// Of characters of white space, given by their last bytes, the first ones.
+  std::uint64_t firsts_of_white(std::uint64_t lasts) const noexcept {
+    return (lasts & ~white_seconds) | (lasts & white_seconds) >> 1;
+  }
 };
 
 /// The letters of which contractions consist: s t m d, r v, e, l.
@@ -94,7 +100,7 @@ struct Gpt2Begins {
 
   static std::uint64_t find(const ByteMasks& is, unsigned /*top*/, unsigned& /*last*/) noexcept {
     const std::uint64_t words = firsts(is.letter) | firsts(is.digit) | firsts(is.other());
-    const std::uint64_t white = is.white & ~((is.white << 1) & (is.white >> 1));
+    const std::uint64_t white = firsts(is.white) | is.firsts_of_white(is.white & ~(is.white >> 1));
     return (words & ~(is.space << 1)) | white | 1;
   }
 };
@@ -117,7 +123,7 @@ struct Cl100kBegins {
     // Of a run of white space the part up to its last newline is one pretoken, what follows but its last character
     // another, and the last character goes with what is behind it.
     const std::uint64_t whole = kNumbersApart ? is.newline | is.digit : is.newline;  // what it does not go with
-    const std::uint64_t last_blank = blank & ~(blank >> 1) & ~(whole >> 1);
+    const std::uint64_t last_blank = is.firsts_of_white(blank & ~(blank >> 1) & ~(whole >> 1));
     const std::uint64_t first_blank = firsts(blank);
     const std::uint64_t behind = (blank + first_blank) & ~blank;  // one bit for each run, in the same order
     const std::uint64_t to_word = _pdep_u64(_pext_u64(~is.newline, behind), first_blank);
@@ -178,6 +184,12 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
       const Bytes bytes(p, static_cast<std::size_t>(end - p));
       ByteMasks masks = bytes.masks();
       if constexpr (Begins::kControlsApart) masks.high |= bytes.controls();
+      if (masks.high != 0) {
+        const std::uint64_t spaces = no_break_spaces(bytes);
+        masks.white_seconds = spaces << 1;
+        masks.white |= spaces | spaces << 1;
+        masks.high &= ~masks.white;
+      }
       if constexpr (!Begins::kOnlyAscii) {
         if (masks.high != 0 && may_be_letter(p[std::countr_zero(masks.high)])) {
           const std::uint64_t letters = letters_beyond_ascii(bytes);
@@ -205,7 +217,8 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
     do {
       p = kMatch(p, end);
       *out++ = static_cast<std::uint32_t>(p - text);
-    } while (p < end && out < full && *p >= 0x80 && (Begins::kOnlyAscii || !may_be_letter(*p)));
+    } while (p < end && out < full && *p >= 0x80 && *p != kLeadOfNoBreakSpace &&
+             (Begins::kOnlyAscii || !may_be_letter(*p)));
   }
   return static_cast<std::size_t>(out - ends);
 }

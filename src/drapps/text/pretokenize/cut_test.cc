@@ -150,6 +150,22 @@ TEST(Cut, SeesContractionsCapitalsAndSlashesInManyOrders) {
   }
 }
 
+TEST(Cut, SeesNoBreakSpacesBesideOtherWhiteSpace) {
+  constexpr const char* kPieces[] = {"\u00A0", "\u00A0", " ",  "\n",     "\t",     "a",
+                                     "1",      "!",      "'s", "\u00A1", "\u00E0", "\u3000"};
+  std::mt19937 random(20261202);
+  for (int round = 0; round < 2000; ++round) {
+    std::string text;
+    for (std::size_t left = 1 + random() % 100; left > 0; --left) text += kPieces[random() % std::size(kPieces)];
+    for (const Pattern pattern : kPatterns) {
+      for (const kernel::Level level : kernel::supported_levels()) {
+        ASSERT_EQ(cut_all(cut_of(pattern, level), text, kCutStep), one_by_one(pattern, text))
+            << name_of(pattern) << " at " << kernel::name_of(level) << ": " << text;
+      }
+    }
+  }
+}
+
 TEST(Cut, SeesEveryLetterOfItsMasksInAWord) {
   for (const Pattern pattern : kPatterns) {
     for (const kernel::Level level : kernel::supported_levels()) {

@@ -1,10 +1,19 @@
-// Letters beyond ASCII in 64 bytes, a bit for each byte. As cut_masks.h, for *_avx2.cc and *_avx512.cc.
+// Letters and white space beyond ASCII in 64 bytes, a bit for each byte. As cut_masks.h, for *_avx2.cc and *_avx512.cc.
 #pragma once
 
 #include <cstdint>
 
 namespace drapps::text {
 namespace {  // NOLINT(google-build-namespaces)
+
+inline constexpr std::uint8_t kLeadOfNoBreakSpace = 0xC2;
+
+/// The first bytes of no-break spaces that are whole in the block: of white space beyond ASCII the one that is
+/// frequent.
+template <class Bytes>
+std::uint64_t no_break_spaces(const Bytes& bytes) noexcept {
+  return bytes.is(static_cast<char>(kLeadOfNoBreakSpace)) & bytes.is(static_cast<char>(0xA0)) >> 1;
+}
 
 /// Whether a character that begins with this byte may be among letters_beyond_ascii().
 inline bool may_be_letter(std::uint8_t lead) noexcept {
