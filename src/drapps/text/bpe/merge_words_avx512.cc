@@ -50,9 +50,8 @@ class WordInRegisters {
       word = {kept, static_cast<std::size_t>(size)};
     }
     tokens_ = static_cast<std::uint32_t>((std::uint64_t{1} << size) - 1);
-    left_key_ = right_key_ = 0;
-    left_line_ = right_line_ = model.pairs.words_of(0);
-    left_ = right_ = 0;
+    left_ = right_ = {.key = 0, .line = model.pairs.words_of(0), .at = 0};
+    gone_ = 0;
     for (int r = 0; r < kRegisters; ++r) {
       const auto mask = static_cast<__mmask16>(tokens_ >> 1 >> (r * kPlaces));
       const __m512i first = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, word.data() + r * kPlaces));
@@ -60,20 +59,18 @@ class WordInRegisters {
       const __m512i none = _mm512_set1_epi32(-1);
       const __m512i ranks = _mm512_mask_i32gather_epi32(
           none, mask, _mm512_or_si512(_mm512_slli_epi32(first, 8), second), model.byte_pairs.data(), 4);
-      const __m512i places = _mm512_add_epi32(_mm512_set1_epi32(r * kPlaces),
-                                              _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
-      pairs_[r] = _mm512_mask_mov_epi32(_mm512_or_si512(_mm512_slli_epi32(ranks, kPlaceBits), places),
-                                        _mm512_cmpeq_epi32_mask(ranks, none), _mm512_set1_epi32(kNoMerge));
+      pairs_[r] = pairs_of(ranks, r);
     }
   }
 
   /// Looks up what is fetched, and finds the pair to merge: kNoMerge where there is none.
   void choose(const BpeModel& model) noexcept {
-    const auto left_pair = look_up(model, left_key_, left_line_, left_);
-    const auto right_pair = look_up(model, right_key_, right_line_, right_);
+    const __m512i left_rank = look_up(model, left_), right_rank = look_up(model, right_);
     __m512i least_of = _mm512_set1_epi32(kNoMerge);
     for (int r = 0; r < kRegisters; ++r) {
-      pairs_[r] = put(put(pairs_[r], r, left_, left_pair), r, right_, right_pair);
+      const __m512i kept = _mm512_mask_mov_epi32(pairs_[r], places_in(gone_, r), _mm512_set1_epi32(kNoMerge));
+      const __m512i ranks = _mm512_mask_mov_epi32(left_rank, places_in(right_.at, r), right_rank);
+      pairs_[r] = _mm512_mask_mov_epi32(kept, places_in(left_.at | right_.at, r), pairs_of(ranks, r));
       least_of = _mm512_min_epi32(least_of, pairs_[r]);
     }
     least = _mm512_reduce_min_epi32(least_of);
@@ -87,22 +84,15 @@ class WordInRegisters {
     const std::uint32_t before = tokens_ & below(place);
     const TokenId id = model.merged[static_cast<std::uint32_t>(least) >> kPlaceBits];
     ids_[place] = id;
-    const std::uint32_t gone = above ^ behind;
-    tokens_ ^= gone;
-    for (int r = 0; r < kRegisters; ++r) pairs_[r] = put(pairs_[r], r, gone | std::uint32_t{1} << place, kNoMerge);
+    const std::uint32_t second = above ^ behind;
+    tokens_ ^= second;
+    gone_ = second | std::uint32_t{1} << place;
+    // No branch on which neighbours there are, which cannot be foreseen.
     const int left_place = std::countl_zero(std::uint64_t{before}) ^ 63;
-    left_ = static_cast<std::uint32_t>(std::uint64_t{1} << (left_place & 63));
-    right_ = std::uint32_t{behind != 0} << place;
-    const std::uint64_t left_key = PairTable::key_of(ids_[left_place & kPlaceMask], id);
-    const std::uint64_t right_key = PairTable::key_of(id, ids_[std::countr_zero(behind) & kPlaceMask]);
-    // Where there is no neighbour on one side, the other one's pair is looked up twice. No branch: which of them there
-    // are cannot be foreseen.
-    const std::uint64_t no_left = std::uint64_t{before != 0} - 1;
-    const std::uint64_t no_right = std::uint64_t{behind != 0} - 1;
-    left_key_ = (left_key & ~no_left) | (right_key & no_left);
-    right_key_ = (right_key & ~no_right) | (left_key & no_right);
-    __builtin_prefetch(left_line_ = model.pairs.words_of(left_key_));
-    __builtin_prefetch(right_line_ = model.pairs.words_of(right_key_));
+    fetch(model, left_, ids_[left_place & kPlaceMask], id, before != 0);
+    left_.at = static_cast<std::uint32_t>(std::uint64_t{1} << (left_place & 63));
+    fetch(model, right_, id, ids_[std::countr_zero(behind) & kPlaceMask], behind != 0);
+    right_.at = std::uint32_t{behind != 0} << place;
   }
 
   void finish(MergedWord& merged) const noexcept {
@@ -119,34 +109,47 @@ class WordInRegisters {
   }
 
  private:
-  static __m512i put(__m512i pairs, int r, std::uint32_t at, std::int32_t pair) noexcept {
-    return _mm512_mask_mov_epi32(pairs, static_cast<__mmask16>(at >> (r * kPlaces)), _mm512_set1_epi32(pair));
+  /// A pair of two tokens whose rank is not known yet.
+  struct FetchedPair {
+    std::uint64_t key;
+    const std::uint64_t* line;
+    std::uint32_t at;  // the bit of its place, or none
+  };
+
+  static __mmask16 places_in(std::uint32_t places, int r) noexcept {
+    return static_cast<__mmask16>(places >> (r * kPlaces));
   }
-  static std::int32_t look_up(const BpeModel& model, std::uint64_t key, const std::uint64_t* line,
-                              std::uint32_t at) noexcept {
-    const __m512i words = _mm512_load_si512(line);
-    const __m512i ranks = _mm512_sub_epi64(words, _mm512_set1_epi64(static_cast<long long>(key)));
+  /// What pairs of these ranks are, PairTable::kNone where they do not merge.
+  static __m512i pairs_of(__m512i ranks, int r) noexcept {
+    const __m512i places = _mm512_add_epi32(_mm512_set1_epi32(r * kPlaces),
+                                            _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+    return _mm512_min_epu32(_mm512_or_si512(_mm512_slli_epi32(ranks, kPlaceBits), places), _mm512_set1_epi32(kNoMerge));
+  }
+  static void fetch(const BpeModel& model, FetchedPair& pair, TokenId left, TokenId right, bool is) noexcept {
+    pair.key = PairTable::key_of(left, right) & (std::uint64_t{!is} - 1);
+    pair.line = model.pairs.words_of(pair.key);
+    __builtin_prefetch(pair.line);
+  }
+  /// The rank of a pair, in all places.
+  static __m512i look_up(const BpeModel& model, const FetchedPair& pair) noexcept {
+    const __m512i words = _mm512_load_si512(pair.line);
+    const __m512i ranks = _mm512_sub_epi64(words, _mm512_set1_epi64(static_cast<long long>(pair.key)));
     const __mmask8 is = _mm512_cmplt_epu64_mask(ranks, _mm512_set1_epi64(PairTable::kRanks));
-    // Without a branch, too: where the pair is not there, what is first is the rest of the register.
-    const __m512i none = _mm512_set1_epi64(-1);
-    auto rank = static_cast<std::uint32_t>(
-        _mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_mask_compress_epi64(none, is, ranks))));
     // Beyond a line that is full there may be more.
+    const __m512i none = _mm512_set1_epi64(-1);
     const unsigned empty = _mm512_cmpeq_epi64_mask(words, none);
-    if ((is | (empty >> 7)) == 0) [[unlikely]] {
-      rank = find_pair(model.pairs, key);
+    if ((is | (empty >> (PairTable::kWords - 1))) == 0) [[unlikely]] {
+      return _mm512_set1_epi32(static_cast<int>(find_pair(model.pairs, pair.key)));
     }
-    const auto place = static_cast<std::uint32_t>(std::countr_zero(at | std::uint32_t{1} << kPlaceMask));
-    return static_cast<std::int32_t>(std::min(rank << kPlaceBits | place, static_cast<std::uint32_t>(kNoMerge)));
+    // Without a branch, too: where the pair is not there, what is first is the rest of the register.
+    return _mm512_broadcastd_epi32(_mm512_castsi512_si128(_mm512_mask_compress_epi64(none, is, ranks)));
   }
 
   __m512i pairs_[kRegisters];
   TokenId ids_[kMost + kPlaces];
-  std::uint32_t tokens_;                // where tokens begin
-  std::uint64_t left_key_, right_key_;  // pairs that are fetched
-  const std::uint64_t* left_line_;
-  const std::uint64_t* right_line_;
-  std::uint32_t left_, right_;  // where they belong: a bit, or none
+  std::uint32_t tokens_;      // where tokens begin
+  std::uint32_t gone_;        // places whose pairs join() took away
+  FetchedPair left_, right_;  // that it made
 };
 
 /// Merges the words that so many registers, and not fewer, have places for.
