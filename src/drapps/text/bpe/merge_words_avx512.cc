@@ -134,7 +134,7 @@ class WordInRegisters {
   static __m512i look_up(const BpeModel& model, const FetchedPair& pair) noexcept {
     const __m512i words = _mm512_load_si512(pair.line);
     const __m512i ranks = _mm512_sub_epi64(words, _mm512_set1_epi64(static_cast<long long>(pair.key)));
-    const __mmask8 is = _mm512_cmplt_epu64_mask(ranks, _mm512_set1_epi64(PairTable::kRanks));
+    const __mmask8 is = _mm512_cmplt_epu64_mask(ranks, _mm512_set1_epi64(std::int64_t{kMaxRanks}));
     // Beyond a line that is full there may be more.
     const __m512i none = _mm512_set1_epi64(-1);
     const unsigned empty = _mm512_cmpeq_epi64_mask(words, none);

@@ -39,10 +39,9 @@ class PairTable {
     }
   }
 
-  /// What a kernel looks a pair up with: where one of these words lies less than kRanks above the pair's key, the
+  /// What a kernel looks a pair up with: where one of these words lies less than kMaxRanks above the pair's key, the
   /// difference is its rank. Where none does and the last word is not empty, only find() knows.
   static constexpr int kWords = 8;
-  static constexpr std::uint64_t kRanks = kMaxRanks;
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};  // the key of ids that no token has
   static std::uint64_t key_of(TokenId left, TokenId right) noexcept {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << (kIdBits + kRankBits) |
@@ -59,7 +58,7 @@ class PairTable {
       const Line& line = lines_[at];
       std::uint64_t least = kEmpty;  // a word of this pair is its rank above the key; all others are far from it
       for (const std::uint64_t word : line.words) least = std::min(least, word - key);
-      if (least < kRanks) return static_cast<std::uint32_t>(least);
+      if (least < kMaxRanks) return static_cast<std::uint32_t>(least);
       if (line.words[kWords - 1] == kEmpty) [[likely]] {
         return kNone;
       }
@@ -68,7 +67,7 @@ class PairTable {
 
  private:
   static constexpr int kRankBits = 22;
-  static_assert(kRanks == std::uint64_t{1} << kRankBits);
+  static_assert(kMaxRanks == std::uint64_t{1} << kRankBits);
   static constexpr int kIdBits = 21;
   struct alignas(64) Line {
     std::uint64_t words[kWords] = {kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty};
