@@ -1,6 +1,7 @@
 // Ids on their way to an array: memory that grows in place where the system can do that.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -22,11 +23,13 @@ class IdBuffer {
   IdBuffer(IdBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        capacity_(std::exchange(other.capacity_, 0)),
+        there_(std::exchange(other.there_, 0)) {}
   IdBuffer& operator=(IdBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
+    std::swap(there_, other.there_);
     return *this;
   }
 
@@ -34,9 +37,14 @@ class IdBuffer {
   const TokenId* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
 
+  /// About `n` more ids are to come. Throws std::bad_alloc.
+  void expect(std::size_t n) {
+    if (capacity_ - size_ < n) grow(n);
+  }
   /// Where the next ids go; room for `n` of them. Throws std::bad_alloc.
   TokenId* reserve(std::size_t n) {
-    if (capacity_ - size_ < n) grow(n);
+    expect(n);
+    if (size_ + n > there_) populate(n);
     return data_ + size_;
   }
   /// Ids up to `end` of what reserve() gave have been written.
@@ -50,12 +58,13 @@ class IdBuffer {
     void* const fitting = fits ? data_ : std::realloc(data_, (size_ + 1) * sizeof(TokenId));
     TokenId* const ids = fitting != nullptr ? static_cast<TokenId*>(fitting) : data_;
     data_ = nullptr;
-    size_ = capacity_ = 0;
+    size_ = capacity_ = there_ = 0;
     return ids;
   }
 
  private:
-  static constexpr std::size_t kLarge = std::size_t{4} << 20;  // bytes
+  static constexpr std::size_t kLarge = std::size_t{4} << 20;        // bytes
+  static constexpr std::size_t kPopulated = std::size_t{128} << 10;  // ids
 
   void grow(std::size_t n) {
     const std::size_t capacity = size_ + n + capacity_ / 2 + 1024;
@@ -63,12 +72,20 @@ class IdBuffer {
     if (larger == nullptr) throw std::bad_alloc();
     data_ = static_cast<TokenId*>(larger);
     capacity_ = capacity;
-    prefer_huge(data_, capacity * sizeof(TokenId));
+  }
+  /// Has the system give the pages of the next ids and of some behind them at once, which takes less than a fault for
+  /// each. No huge ones: those that a virtual machine has not used for a while may be its host's again, and to get 10
+  /// MB of them back took as long as to encode 30.
+  void populate(std::size_t n) noexcept {
+    const std::size_t end = std::min(capacity_, size_ + n + kPopulated);
+    if (capacity_ * sizeof(TokenId) >= kLarge) populate_pages(data_ + there_, data_ + end);
+    there_ = end;
   }
 
   TokenId* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
+  std::size_t there_ = 0;  // up to where populate() has been
 };
 
 }  // namespace drapps::text

@@ -55,7 +55,7 @@ std::vector<std::size_t> shares_of(const std::vector<std::string_view>& texts, s
 }
 
 JoinedShares::JoinedShares(const std::vector<std::string_view>& texts, std::size_t shares) : waiting_(shares) {
-  all_.ids.reserve(text_bytes(texts) / kBytesOfToken);
+  all_.ids.expect(text_bytes(texts) / kBytesOfToken);
   all_.offsets.reserve(texts.size() + 1);
   all_.offsets.push_back(0);
 }

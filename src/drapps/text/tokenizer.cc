@@ -192,7 +192,7 @@ Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options opt
   std::string repaired;
   std::size_t bytes = 0;
   for (std::size_t i = share.begin; i < share.end; ++i) bytes += share.texts[i].size();
-  out.ids.reserve(bytes / kBytesOfToken);
+  out.ids.expect(bytes / kBytesOfToken);
   out.offsets.reserve(out.offsets.size() + share.end - share.begin);
   for (std::size_t i = share.begin; i < share.end; ++i) {
     std::string_view text = share.texts[i];

@@ -10,6 +10,7 @@
 namespace drapps::text {
 namespace {
 
+constexpr std::size_t kPage = std::size_t{4} << 10;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLine = 64;
 
@@ -36,10 +37,12 @@ std::byte* take_huge(std::size_t bytes) {
   return memory;
 }
 
-void prefer_huge(void* memory, std::size_t bytes) noexcept {
-  const auto from = whole(reinterpret_cast<std::uintptr_t>(memory), kHugePage);
-  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kHugePage * kHugePage;
-  if (from < end) madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+void populate_pages(void* from, void* end) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  const auto first = whole(reinterpret_cast<std::uintptr_t>(from), kPage);
+  const auto last = reinterpret_cast<std::uintptr_t>(end) / kPage * kPage;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
+#endif
 }
 
 void free_huge(std::byte* memory, std::size_t bytes) noexcept {

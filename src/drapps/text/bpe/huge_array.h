@@ -11,8 +11,8 @@ namespace drapps::text {
 /// std::bad_alloc.
 std::byte* take_huge(std::size_t bytes);
 void free_huge(std::byte* memory, std::size_t bytes) noexcept;
-/// Has what lies in memory that was not written yet come in huge pages, as far as it fills such.
-void prefer_huge(void* memory, std::size_t bytes) noexcept;
+/// Has the system give the memory from the one place up to the other as if it were written, as far as it fills pages.
+void populate_pages(void* from, void* end) noexcept;
 
 /// So many entries, of zero bytes at first.
 template <class T>

@@ -10,9 +10,9 @@
 
 namespace drapps::text {
 
-/// Cuts pretokens between ideographs, kana and their punctuation where no merge reaches over. These scripts put no
-/// spaces between words: a pretoken may be a sentence, which hardly ever comes again, while its parts do. What is of
-/// other scripts stays whole.
+/// Cuts pretokens of texts with ideographs or kana between characters of three bytes from U+2000 on, where no merge
+/// reaches over. These scripts put no spaces between words: a pretoken may be a sentence, which hardly ever comes
+/// again, while its parts do. What is of alphabets stays whole.
 class PartCutter {
  public:
   /// A text has something to cut only where it has lead bytes from the one to the other.
@@ -31,8 +31,8 @@ class PartCutter {
  private:
   static constexpr std::uint32_t kBlock = 64;  // bytes whose boundaries are a word of the machine
 
-  /// Where in the block that begins at `at` characters begin that are cut from the one before them; `leads` are the
-  /// places in it where characters of three bytes begin, and which of these follow another one.
+  /// Which of the places in the block that begins at `at` are cut; at each a character of three bytes begins, behind
+  /// another one.
   std::uint64_t parts_in(std::uint32_t at, std::uint64_t candidates) const noexcept;
 
   const Boundaries& boundaries_;
