@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "drapps/text/bpe/huge_array.h"
@@ -47,6 +48,11 @@ class IdBuffer {
     if (size_ + n > there_) populate(n);
     return data_ + size_;
   }
+  /// The memory of about `n` ids behind those whose pages have been taken, for populate_pages(): it counts as taken.
+  std::span<TokenId> claim_pages(std::size_t n) noexcept {
+    const std::size_t from = std::exchange(there_, std::min(capacity_, there_ + n));
+    return {data_ + from, there_ - from};
+  }
   /// Ids up to `end` of what reserve() gave have been written.
   void written_to(const TokenId* end) noexcept { size_ = static_cast<std::size_t>(end - data_); }
   void push_back(TokenId id) { *reserve(1) = id, ++size_; }
@@ -74,18 +80,17 @@ class IdBuffer {
     capacity_ = capacity;
   }
   /// Has the system give the pages of the next ids and of some behind them at once, which takes less than a fault for
-  /// each. No huge ones: those that a virtual machine has not used for a while may be its host's again, and to get 10
-  /// MB of them back took as long as to encode 30.
+  /// each. No huge ones: what a virtual machine has not used for a while may be its host's again, and to get such pages
+  /// back took longer than to encode.
   void populate(std::size_t n) noexcept {
-    const std::size_t end = std::min(capacity_, size_ + n + kPopulated);
-    if (capacity_ * sizeof(TokenId) >= kLarge) populate_pages(data_ + there_, data_ + end);
-    there_ = end;
+    const std::span<TokenId> next = claim_pages(size_ + n + kPopulated - there_);
+    if (capacity_ * sizeof(TokenId) >= kLarge) populate_pages(std::as_writable_bytes(next));
   }
 
   TokenId* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
-  std::size_t there_ = 0;  // up to where populate() has been
+  std::size_t there_ = 0;  // up to where pages have been taken
 };
 
 }  // namespace drapps::text

@@ -37,10 +37,10 @@ std::byte* take_huge(std::size_t bytes) {
   return memory;
 }
 
-void populate_pages(void* from, void* end) noexcept {
+void populate_pages(std::span<std::byte> memory) noexcept {
 #ifdef MADV_POPULATE_WRITE
-  const auto first = whole(reinterpret_cast<std::uintptr_t>(from), kPage);
-  const auto last = reinterpret_cast<std::uintptr_t>(end) / kPage * kPage;
+  const auto from = reinterpret_cast<std::uintptr_t>(memory.data());
+  const auto first = whole(from, kPage), last = (from + memory.size()) / kPage * kPage;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
 #endif
 }
