@@ -85,6 +85,7 @@ class Encoder {
   bool has_phrase(const WordInText& word) const noexcept {
     return phrases_.has(word.bytes, word.key.hash_of_bytes(), word.key.is_part());
   }
+  /// Remembers what a word is, if there is room for it.
   void keep(const WordInText& word, const TokenId* ids, std::size_t tokens) noexcept {
     if (word.key.is_short() && tokens - 1 < WordCache::kMaxIds) {
       words_.insert(word.key, word.place, ids, tokens);

@@ -40,9 +40,8 @@ class WordCache {
   std::uint32_t inserted_ = 0;
 };
 
-/// Longer pretokens, and those of more ids: lines of dashes, long words, words of alphabets that the vocabulary has not
-/// been made for. Each has one place, 128 bytes
-/// of a table of 1 MiB, and of 8 once it has grown; who comes last has it.
+/// Longer pretokens, and those of more ids: lines of dashes, long words, words of alphabets that the vocabulary was not
+/// made for. Each has one place, 128 bytes of a table of 1 MiB, and of 8 once it has grown; who comes last has it.
 class PhraseCache {
  public:
   static constexpr std::size_t kMaxSize = 64;
