@@ -55,10 +55,7 @@ class PhraseCache {
   void grow();
 
   /// Fetches what a find() of bytes with this hash soon after looks at.
-  void fetch(std::uint64_t hash) const noexcept {
-    __builtin_prefetch(&at(hash));
-    __builtin_prefetch(at(hash).bytes);
-  }
+  void fetch(std::uint64_t hash) const noexcept { __builtin_prefetch(&at(hash)); }
   bool has(std::string_view pretoken, std::uint64_t hash, bool part) const noexcept {
     const PhraseEntry& entry = at(hash);
     return entry.size == pretoken.size() && entry.part == part &&
