@@ -8,13 +8,16 @@
 #include <span>
 #include <utility>
 
-#include "drapps/text/bpe/huge_array.h"
 #include "drapps/text/bpe/pair_table.h"
 
 namespace drapps::text {
 
 /// Bytes of text for each token, fewer than in most languages: memory for ids seldom has to grow, which copies them.
 inline constexpr std::size_t kBytesOfToken = 3;
+
+/// Has the system give the memory as if it were written, as far as it fills pages. What lies there stays, and where it
+/// was given back meanwhile nothing happens.
+void populate_pages(std::span<const TokenId> memory) noexcept;
 
 /// Like a vector of ids, but what is reserved is not written before its time.
 class IdBuffer {
@@ -49,7 +52,7 @@ class IdBuffer {
     return data_ + size_;
   }
   /// The memory of about `n` ids behind those whose pages have been taken, for populate_pages(): it counts as taken.
-  std::span<TokenId> claim_pages(std::size_t n) noexcept {
+  std::span<const TokenId> claim_pages(std::size_t n) noexcept {
     const std::size_t from = std::exchange(there_, std::min(capacity_, there_ + n));
     return {data_ + from, there_ - from};
   }
@@ -83,8 +86,8 @@ class IdBuffer {
   /// each. No huge ones: what a virtual machine has not used for a while may be its host's again, and to get such pages
   /// back took longer than to encode.
   void populate(std::size_t n) noexcept {
-    const std::span<TokenId> next = claim_pages(size_ + n + kPopulated - there_);
-    if (capacity_ * sizeof(TokenId) >= kLarge) populate_pages(std::as_writable_bytes(next));
+    const std::span<const TokenId> next = claim_pages(size_ + n + kPopulated - there_);
+    if (capacity_ * sizeof(TokenId) >= kLarge) populate_pages(next);
   }
 
   TokenId* data_ = nullptr;

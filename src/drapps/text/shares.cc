@@ -63,9 +63,9 @@ JoinedShares::JoinedShares(const std::vector<std::string_view>& texts, std::size
 
 void JoinedShares::add(std::size_t share, Tokenizer::Encoded& output) {
   std::unique_lock lock(mutex_);
-  const std::span<TokenId> pages = all_.ids.claim_pages(output.ids.size());
+  const std::span<const TokenId> pages = all_.ids.claim_pages(output.ids.size());
   lock.unlock();
-  populate_pages(std::as_writable_bytes(pages));  // which takes longer than to join, and all threads have part in
+  populate_pages(pages);  // which takes longer than to join, and all threads have part in
   lock.lock();
   if (share != next_) {
     waiting_[share] = std::exchange(output, {});

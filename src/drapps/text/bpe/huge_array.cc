@@ -10,7 +10,6 @@
 namespace drapps::text {
 namespace {
 
-constexpr std::size_t kPage = std::size_t{4} << 10;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLine = 64;
 
@@ -35,14 +34,6 @@ std::byte* take_huge(std::size_t bytes) {
   munmap(memory + size, kHugePage - before);
   madvise(memory, size, MADV_HUGEPAGE);
   return memory;
-}
-
-void populate_pages(std::span<std::byte> memory) noexcept {
-#ifdef MADV_POPULATE_WRITE
-  const auto from = reinterpret_cast<std::uintptr_t>(memory.data());
-  const auto first = whole(from, kPage), last = (from + memory.size()) / kPage * kPage;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
-#endif
 }
 
 void free_huge(std::byte* memory, std::size_t bytes) noexcept {

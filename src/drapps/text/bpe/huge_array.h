@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -12,9 +11,6 @@ namespace drapps::text {
 /// std::bad_alloc.
 std::byte* take_huge(std::size_t bytes);
 void free_huge(std::byte* memory, std::size_t bytes) noexcept;
-/// Has the system give the memory as if it were written, as far as it fills pages. What lies there stays, and nothing
-/// happens where it is given back meanwhile.
-void populate_pages(std::span<std::byte> memory) noexcept;
 
 /// So many entries, of zero bytes at first.
 template <class T>

@@ -12,10 +12,10 @@ namespace drapps::text {
 
 /// Cuts pretokens of texts with ideographs or kana between characters of three bytes from U+2000 on, where no merge
 /// reaches over. These scripts put no spaces between words: a pretoken may be a sentence, which hardly ever comes
-/// again, while its parts do. What is of alphabets stays whole.
+/// again, while its parts do. Other characters stay together.
 class PartCutter {
  public:
-  /// A text has something to cut only where it has lead bytes from the one to the other.
+  /// A text has something to cut only where it has lead bytes from the first to the last of these.
   static constexpr std::uint8_t kFirstLead = 0xE3, kLastLead = 0xE9;
 
   explicit PartCutter(const Boundaries& boundaries) noexcept : boundaries_(boundaries) {}
