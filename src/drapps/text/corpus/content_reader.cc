@@ -16,9 +16,6 @@ constexpr std::uint64_t kFetch = std::uint64_t{1} << 20;
 // Behind the block, where most lines end soon.
 constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPrefetched = ContentReader::kPiece / kFetch;
-// For the end of the last line, which stands behind the block, and what parsers want behind that: without room for them
-// a whole piece would be copied to larger memory.
-constexpr std::size_t kRoomBehind = std::size_t{128} << 10;
 constexpr std::size_t kPieceBeyond = std::size_t{16} << 10;  // of what is decompressed
 
 /// What is read at once from a place in a file on, of a block that ends at `end`.
@@ -39,8 +36,6 @@ class ContentReader::Decompressor {
   virtual ~Decompressor() = default;
   /// How many bytes what begins at `in` has when decompressed; UINT64_MAX where it does not say.
   virtual std::uint64_t content_size(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
-  /// content_size() of all that is compressed together in `in`.
-  virtual std::uint64_t whole_content(std::span<const std::uint8_t>) const noexcept { return UINT64_MAX; }
   /// Decompresses some of `in`. An error is kCorrupt, with a message alone.
   virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
 };
@@ -53,17 +48,6 @@ class ContentReader::ZstdContent final : public Decompressor {
   std::uint64_t content_size(std::span<const std::uint8_t> in) const noexcept override {
     const unsigned long long bytes = ZSTD_getFrameContentSize(in.data(), in.size());
     return bytes == ZSTD_CONTENTSIZE_UNKNOWN || bytes == ZSTD_CONTENTSIZE_ERROR ? UINT64_MAX : bytes;
-  }
-  std::uint64_t whole_content(std::span<const std::uint8_t> in) const noexcept override {
-    std::uint64_t content = 0;
-    while (!in.empty()) {
-      const std::uint64_t of_frame = content_size(in);
-      const std::size_t frame = ZSTD_findFrameCompressedSize(in.data(), in.size());
-      if (of_frame == UINT64_MAX || ZSTD_isError(frame) != 0) return UINT64_MAX;
-      content += of_frame;
-      in = in.subspan(frame);
-    }
-    return content;
   }
   Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
     ZSTD_inBuffer from{in.data(), in.size(), 0};
@@ -167,9 +151,13 @@ Error ContentReader::at_input(ErrorCode code, std::string message) const {
           .offset = static_cast<std::int64_t>(next_ - (input_size_ - used_))};
 }
 
-Result<ContentReader::At> ContentReader::read(std::string& into) {
+std::uint64_t ContentReader::left() const noexcept {
+  return decompressor_ == nullptr ? input_size_ - used_ + (end_ - std::min(next_, end_)) : frame_left_;
+}
+
+Result<ContentReader::At> ContentReader::read(std::string& into, std::size_t most) {
   const std::size_t before = into.size();
-  while (into.size() - before < kPiece) {
+  while (into.size() - before < most) {
     if (behind_ && into.size() != before) return At::kBeyond;
     if (used_ == input_size_ && hungry_) {
       if (whole_ && next_ == file_.size) return At::kFileEnd;
@@ -179,37 +167,26 @@ Result<ContentReader::At> ContentReader::read(std::string& into) {
       }
       DRAPPS_RETURN_IF_ERROR(fetch());
     }
-    if (into.size() == before && !behind_) make_room(into);
-    DRAPPS_RETURN_IF_ERROR(decompressor_ == nullptr ? copy(into) : decompress(into, before));
+    const std::size_t room = most - (into.size() - before);
+    DRAPPS_RETURN_IF_ERROR(decompressor_ == nullptr ? copy(into, room) : decompress(into, room));
   }
   return behind_ ? At::kBeyond : At::kWithin;
 }
 
-/// Makes room for a piece of the content, as far as it is known how much is left.
-void ContentReader::make_room(std::string& into) const {
-  std::uint64_t content = UINT64_MAX;
-  if (decompressor_ == nullptr) {
-    content = input_size_ - used_ + (end_ - std::min(next_, end_));
-  } else if (whole_ && next_ >= end_) {
-    content = decompressor_->whole_content({input_.data() + used_, input_size_ - used_});
-  }
-  const std::size_t room = std::min<std::uint64_t>(content, kPiece);
-  if (into.capacity() - into.size() < room) into.reserve(into.size() + room + kRoomBehind);
-}
-
-Status ContentReader::copy(std::string& into) {
-  into.append(reinterpret_cast<const char*>(input_.data()) + used_, input_size_ - used_);
-  used_ = input_size_;
+Status ContentReader::copy(std::string& into, std::size_t most) {
+  const std::size_t bytes = std::min(most, input_size_ - used_);
+  into.append(reinterpret_cast<const char*>(input_.data()) + used_, bytes);
+  used_ += bytes;
   return ok_status();
 }
 
-Status ContentReader::decompress(std::string& into, std::size_t before) {
+Status ContentReader::decompress(std::string& into, std::size_t most) {
   const std::size_t size = into.size();
   const std::span<const std::uint8_t> input{input_.data() + used_, input_size_ - used_};
-  // A frame for which there is room is decompressed to where it belongs, and what is resized is written first.
-  const std::uint64_t content = whole_ ? decompressor_->content_size(input) : UINT64_MAX;
-  const std::size_t most = behind_ ? kPieceBeyond : kPiece - (size - before);
-  const auto room = static_cast<std::size_t>(std::clamp<std::uint64_t>(content, 1, most));
+  if (whole_) frame_left_ = decompressor_->content_size(input);
+  // What is resized is written first; and a frame for which there is room is decompressed to where it belongs.
+  const std::uint64_t content = std::clamp<std::uint64_t>(frame_left_, 1, most);
+  const std::size_t room = behind_ ? std::min<std::uint64_t>(content, kPieceBeyond) : content;
   into.resize(size + room);
   auto step = decompressor_->step(input, {into.data() + size, room});
   into.resize(size + (step.ok() ? step->written : 0));
@@ -220,6 +197,7 @@ Status ContentReader::decompress(std::string& into, std::size_t before) {
   used_ += step->used;
   whole_ = step->whole;
   hungry_ = whole_ || step->written < room;
+  if (frame_left_ != UINT64_MAX) frame_left_ -= std::min<std::uint64_t>(frame_left_, step->written);
   return ok_status();
 }
 

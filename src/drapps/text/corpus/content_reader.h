@@ -26,9 +26,12 @@ class ContentReader {
   ContentReader(const CorpusAccess& access, const Block& block);
   ~ContentReader();
 
-  /// Appends some more of the content, at most about `kPiece` bytes and never across the block's end. Errors have an
-  /// offset in the file, and no path; after kResourceExhausted another call goes on.
-  Result<At> read(std::string& into);
+  /// Appends some more of the content, at most `most` bytes and never across the block's end. Errors have an offset in
+  /// the file, and no path; after kResourceExhausted another call goes on.
+  Result<At> read(std::string& into, std::size_t most = kPiece);
+  /// How many bytes of content come before the block ends, or of what is compressed together; UINT64_MAX where that is
+  /// not known.
+  std::uint64_t left() const noexcept;
 
   /// Announces what a reader of the block reads from a place of the file on, about as much as a piece has.
   static void prefetch(const CorpusAccess& access, const Block& block, std::uint64_t at);
@@ -41,9 +44,8 @@ class ContentReader {
   class GzipContent;
 
   Status fetch();
-  void make_room(std::string& into) const;
-  Status copy(std::string& into);
-  Status decompress(std::string& into, std::size_t before);
+  Status copy(std::string& into, std::size_t most);
+  Status decompress(std::string& into, std::size_t most);
   Error at_input(ErrorCode code, std::string message) const;
 
   const CorpusAccess access_;
@@ -52,10 +54,11 @@ class ContentReader {
   const std::uint64_t end_;  // of the block, in the file
   Buffer input_;             // as it lies in the storage, up to some place before or at end_ or behind it
   std::size_t input_size_ = 0;
-  std::size_t used_ = 0;  // of the input
-  std::uint64_t next_;    // offset of what has not been fetched
-  bool whole_ = true;     // what is compressed together has ended
-  bool hungry_ = true;    // there is nothing to come of the input that is used
+  std::size_t used_ = 0;                   // of the input
+  std::uint64_t next_;                     // offset of what has not been fetched
+  bool whole_ = true;                      // what is compressed together has ended
+  std::uint64_t frame_left_ = UINT64_MAX;  // bytes of content of what is compressed together; UINT64_MAX: not known
+  bool hungry_ = true;                     // there is nothing to come of the input that is used
   bool behind_ = false;
   std::unique_ptr<Decompressor> decompressor_;  // null for plain files
 };

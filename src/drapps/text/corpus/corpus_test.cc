@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -179,6 +180,16 @@ TEST_F(CorpusTest, DamageIsAnErrorAtItsPlaceAndOtherBlocksAreRead) {
   EXPECT_GE(errors, 1);
   EXPECT_LE(errors, 2);  // the line that goes on into the damaged frame is another one
   EXPECT_EQ(documents.back(), lines.back());
+}
+
+TEST_F(CorpusTest, LinesBeforeTheDamageAreRead) {
+  const auto lines = some_lines(1'500'000);
+  const std::string whole = gzip(joined(lines));
+  auto documents = read(put("short.gz", whole.substr(0, whole.size() * 3 / 4)));
+  ASSERT_GT(documents.size(), lines.size() / 2);
+  EXPECT_NE(documents.back().find("ends too early"), std::string::npos) << documents.back();
+  documents.pop_back();
+  EXPECT_TRUE(std::ranges::equal(documents, std::span(lines).first(documents.size())));
 }
 
 TEST_F(CorpusTest, TruncatedAndForeignFilesAreRefusedWithTheirPlace) {

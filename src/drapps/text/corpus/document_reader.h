@@ -63,6 +63,9 @@ class DocumentReader {
   /// The next piece; false where the block has ended. What cannot be read further is an error in the piece, the last of
   /// the block. kResourceExhausted is the only error that is returned; another call goes on.
   virtual Result<bool> next(DocumentChunk& documents) = 0;
+  /// Does a part of what next() has to do, so that it takes less long; whether nothing is left to be done ahead. Errors
+  /// as of next().
+  virtual Result<bool> prepare() { return true; }
   /// Whether the piece that came last is known to be the block's last.
   virtual bool ended() const noexcept = 0;
 };

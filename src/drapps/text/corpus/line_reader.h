@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,46 +16,53 @@ namespace drapps::text {
 
 class JsonField;  // json_field.h
 
-/// A piece has at most ContentReader::kPiece of the file's content, and as much more as its last line needs.
+/// A piece ends with the last line feed before each ContentReader::kPiece bytes of the block's content, and has as much
+/// more as its last line needs.
 class LineReader final : public DocumentReader {
  public:
   LineReader(const CorpusAccess& access, const Block& block);
   ~LineReader() override;
   Result<bool> next(DocumentChunk& documents) override;
-  bool ended() const noexcept override { return ended_; }
+  Result<bool> prepare() override;
+  bool ended() const noexcept override { return ended_ && !whole_; }
 
  private:
   using At = ContentReader::At;
 
-  Status read_whole(DocumentChunk& documents);
-  Status read_lines(DocumentChunk& documents);
+  Status work();
+  Status read_whole();
+  Status read_lines();
   Status fill();
-  Status find_lines();
-  std::size_t lines() noexcept;
-  void passed(std::size_t bytes) noexcept;
-  bool skip_line();
-  void take_lines();
   void give(DocumentChunk& documents);
-  void add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents);
-  void fail(Error error, std::uint64_t at, DocumentChunk& documents) const;
+  void passed(std::size_t bytes) noexcept;
+  void take_lines();
+  void take_line(std::size_t end, bool valid);
+  void end_piece();
+  void end_block() noexcept { ended_ = whole_ = true; }
+  void add_line(std::string_view line, bool valid);
+  void add_text(std::string_view text);
+  void fail(Error error);
+  /// In the block's content: where lines are done, and up to where it was read.
+  std::uint64_t place() const noexcept { return content_at_ + done_; }
+  std::uint64_t read() const noexcept { return content_at_ + content_.size(); }
   bool plain() const noexcept { return corpus_.file(block_).compression == Compression::kNone; }
 
   const Corpus& corpus_;
   const Block block_;
   ContentReader reader_;
   std::unique_ptr<JsonField> json_;  // of JSON lines
-  std::string content_;              // what was read and not given
-  std::uint64_t content_at_ = 0;     // where it begins in the block's content
-  std::size_t lines_ = 0;            // up to where content_ has whole lines, as far as it was searched
-  std::size_t searched_ = 0;         // up to where line feeds have been looked for
-  std::size_t block_end_ = 0;        // where the block ends in it, once `closing_`
-  // The lines that become a piece. What was done of them stays done where memory ends: texts of JSON lines are written
-  // over lines that are done.
-  std::optional<std::size_t> taken_;  // their bytes
-  std::size_t done_ = 0;              // of these
-  std::size_t texts_ = 0;             // bytes of texts at the beginning of content_
-  bool too_long_ = false;             // the line behind them
-  DocumentChunk piece_;               // without its text
+  // What was read of the piece, and of the line behind it. Texts are written over lines that are done, so that what was
+  // done stays done where memory ends.
+  std::string content_;
+  std::uint64_t content_at_ = 0;  // where it begins in the block's content
+  std::size_t texts_ = 0;         // bytes of texts at its beginning
+  std::size_t done_ = 0;          // of it: lines that were taken, or skipped
+  std::size_t searched_ = 0;      // of it: up to where the line that comes next has no line feed
+  std::size_t block_end_ = 0;     // where the block ends in it, once `closing_`
+  std::uint64_t mark_;            // of the block's content: where the piece may end next
+  std::uint64_t piece_at_ = 0;    // of the block's content: where the piece begins
+  DocumentChunk piece_;           // that is being made
+  bool whole_ = false;            // it is finished, and was not given
   At at_ = At::kWithin;
   bool closing_ = false;
   bool skips_;  // to the next line feed, since what stands before it is no document of the block

@@ -17,6 +17,8 @@ namespace {
 
 // What a piece takes while it is read: its content, and the texts in it.
 constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
+// About so many parts a piece is prepared in.
+constexpr std::uint32_t kParts = 2;
 // A piece of documents by number: some of them, each of which may be a read of its own; or as many as a block wants
 // that is packed as a whole.
 struct NumberedPiece {
@@ -58,7 +60,9 @@ SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std
   prefetch_blocks(0);
 }
 
-SplitReader::~SplitReader() { access_.ledger.release(window_.charged + (ahead_ ? ahead_->charged : 0)); }
+SplitReader::~SplitReader() {
+  access_.ledger.release(window_.charged + (ahead_ ? ahead_->charged : 0) + (reserved_ ? kPieceMemory : 0));
+}
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
@@ -140,46 +144,77 @@ Status SplitReader::read_window() {
   return ok_status();
 }
 
-/// A piece of the next window, where as much of this one has been passed.
+/// Parts of the next window's pieces, until as much of it has been read as of this one was passed.
 Status SplitReader::read_ahead() {
   if (!ahead_) {
     if (packing_.ends && next_place_ == blocks_.size()) return ok_status();
     ahead_ = begin_window();
   }
-  const bool due = ahead_->chunks.size() * window_.order.size() <= next_ * pieces_of(*ahead_);
-  return due && !whole(*ahead_) ? read_piece(*ahead_) : ok_status();
+  while (!whole(*ahead_) && due()) {
+    auto prepared = prepare_piece();
+    if (!prepared.ok()) return std::move(prepared).error();
+    if (*prepared) DRAPPS_RETURN_IF_ERROR(read_piece(*ahead_));
+  }
+  return ok_status();
+}
+
+bool SplitReader::due() const noexcept {
+  const std::size_t parts = ahead_->chunks.size() * kParts + std::min(prepared_, kParts - 1);
+  return parts * window_.order.size() <= next_ * pieces_of(*ahead_) * kParts;
+}
+
+/// Reads a part of the next piece; whether nothing is left to be read of it.
+Result<bool> SplitReader::prepare_piece() {
+  if (numbered_ != nullptr || skip_ > 0) return true;
+  DRAPPS_RETURN_IF_ERROR(reserve_piece());
+  open_block();
+  ++prepared_;
+  return reader_->prepare();
+}
+
+Status SplitReader::reserve_piece() {
+  if (reserved_ || access_.ledger.reserve(kPieceMemory)) {
+    reserved_ = true;
+    return ok_status();
+  }
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .stage = Stage::kFetch,
+               .message = "no memory for text; raise ram_budget, or use fewer splits or smaller windows"};
+}
+
+/// What a piece has, in the place of what was reserved for it.
+void SplitReader::book_piece(DocumentWindow& window, std::size_t bytes) noexcept {
+  access_.ledger.release(std::exchange(reserved_, false) ? kPieceMemory : 0);
+  if (access_.ledger.reserve(bytes)) window.charged += bytes;
 }
 
 Status SplitReader::read_piece(DocumentWindow& window) {
   window.chunks.reserve(window.chunks.size() + 1);  // so that none is lost that was read
-  if (!access_.ledger.reserve(kPieceMemory)) {
-    return Error{.code = ErrorCode::kResourceExhausted,
-                 .stage = Stage::kFetch,
-                 .message = "no memory for text; raise ram_budget, or use fewer splits or smaller windows"};
-  }
-  const auto book = [&](std::size_t bytes) {  // in the place of what was reserved
-    access_.ledger.release(kPieceMemory);
-    if (access_.ledger.reserve(bytes)) window.charged += bytes;
-  };
+  DRAPPS_RETURN_IF_ERROR(reserve_piece());
   DocumentChunk piece;
   auto wanted = next_piece(piece);
+  prepared_ = 0;
   if (!wanted.ok() || !*wanted) {
-    book(0);
+    book_piece(window, 0);
     return wanted.ok() ? ok_status() : Status(std::move(wanted).error());
   }
   if (piece.text.capacity() > piece.text.size() + piece.text.size() / 4) piece.text.shrink_to_fit();
-  book(bytes_of(piece));
+  book_piece(window, bytes_of(piece));
   window.chunks.push_back(std::move(piece));
   return ok_status();
+}
+
+/// Makes sure of a reader of the block in hand.
+void SplitReader::open_block() {
+  if (reader_ != nullptr) return;
+  prefetch_blocks(1);
+  reader_ = read_documents(access_, block(next_place_));
 }
 
 /// Reads the next piece. False where it is not wanted, or the block in hand has none any more.
 Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
   if (numbered_ != nullptr) return read_numbered(piece);
-  if (reader_ == nullptr) {
-    prefetch_blocks(1);
-    reader_ = read_documents(access_, block(next_place_));
-  }
+  open_block();
   auto more = reader_->next(piece);
   if (!more.ok()) return more;
   const bool wanted = *more && skip_ == 0;

@@ -17,8 +17,8 @@
 
 namespace drapps::text {
 
-/// One thread at a time. While documents of one window come, the next one is read, a piece now and then, so that no row
-/// waits for all of it: but where memory is short.
+/// One thread at a time. While documents of one window come, the next one is read, a part of a piece now and then, so
+/// that no row waits for all of it: but where memory is short.
 class SplitReader {
  public:
   /// @param at  the window to begin at, and the document in it.
@@ -73,7 +73,12 @@ class SplitReader {
   DocumentWindow begin_window();
   Status read_window();
   Status read_ahead();
+  bool due() const noexcept;
+  Result<bool> prepare_piece();
+  Status reserve_piece();
+  void book_piece(DocumentWindow& window, std::size_t bytes) noexcept;
   Status read_piece(DocumentWindow& window);
+  void open_block();
   Result<bool> next_piece(DocumentChunk& piece);
   Result<bool> read_numbered(DocumentChunk& piece);
   void prefetch_blocks(std::uint32_t behind);
@@ -93,6 +98,8 @@ class SplitReader {
   std::uint32_t next_epoch_;                           // where the next piece is read from
   std::uint32_t next_place_;
   std::uint32_t next_piece_;
+  bool reserved_ = false;         // the memory of a piece
+  std::uint32_t prepared_ = 0;    // parts of the next piece that were read ahead
   std::uint32_t announced_ = 0;   // documents with numbers, up to this place
   std::uint32_t skip_ = 0;        // pieces of the block in hand that are not wanted
   std::uint32_t skip_documents_;  // of the first window
