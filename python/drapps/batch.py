@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 PADDED = 1  # bit of ``flags``: a row repeated so that every rank takes equal steps
 REPLACED = 2  # bit of ``flags``: a row that stands for a sample that could not be read
-_HOST = 1  # DLPack's kDLCPU
 
 
 class Batch(Mapping[str, "_core.Tensor"]):
@@ -31,11 +31,18 @@ class Batch(Mapping[str, "_core.Tensor"]):
     lives as long as any view of it does.
     """
 
-    __slots__ = ("_tensors", "rows")
+    __slots__ = ("_all", "_native", "rows")
 
     def __init__(self, native: _core.Batch) -> None:
-        self._tensors: dict[str, _core.Tensor] = native.tensors
+        self._native = native
+        self._all: dict[str, _core.Tensor] | None = None
         self.rows: int = native.rows
+
+    @property
+    def _tensors(self) -> dict[str, _core.Tensor]:
+        if self._all is None:
+            self._all = self._native.tensors
+        return self._all
 
     def __getitem__(self, name: str) -> _core.Tensor:
         return self._tensors[name]
@@ -65,17 +72,21 @@ class Batch(Mapping[str, "_core.Tensor"]):
 
     def torch(self) -> dict[str, torch.Tensor]:
         """The tensors as ``torch.Tensor``, without a copy."""
-        return dict(zip(self._tensors, torch_tensors(self._tensors.values()), strict=True))
+        return dict(zip(self._native.names, torch_tensors(self._native), strict=True))
 
 
-def torch_tensors(tensors: Iterable[_core.Tensor]) -> list[torch.Tensor]:
-    """The tensors as ``torch.Tensor``, without a copy."""
+def torch_tensors(native: _core.Batch, content: bool = False) -> list[torch.Tensor]:
+    """The tensors of a batch, or those of its content, as ``torch.Tensor``, without a copy."""
+    # Capsules are asked for here, all at once: from_dlpack takes as long as all else to find out
+    # that memory is the host's, and that no stream has to wait.
+    views: Iterable[Any] | None = native.capsules(content)
+    if views is None:
+        views = native.content if content else native.tensors.values()
+    return list(map(_from_dlpack(), views))
+
+
+@functools.cache
+def _from_dlpack() -> Callable[[Any], torch.Tensor]:
     import torch.utils.dlpack
 
-    # A capsule is asked for here: from_dlpack takes as long as all else to find out that memory is
-    # the host's, and that no stream has to wait.
-    from_dlpack = torch.utils.dlpack.from_dlpack
-    return [
-        from_dlpack(each.__dlpack__() if each.__dlpack_device__()[0] == _HOST else each)
-        for each in tensors
-    ]
+    return torch.utils.dlpack.from_dlpack

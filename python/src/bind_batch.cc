@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -176,6 +177,12 @@ Tensor tensor_of(const Batch& batch, const Column& column) {
           batch.plan->layout.shape(batch.slot.data(), column, batch.rows)};
 }
 
+nb::typed<nb::list, std::string> names_of(const Batch& batch) {
+  nb::list names;
+  for (const Column& column : batch.plan->layout.columns()) names.append(nb::cast(column.name));
+  return names;
+}
+
 nb::dict tensors_of(const Batch& batch) {
   nb::dict tensors;
   for (const Column& column : batch.plan->layout.columns()) {
@@ -185,12 +192,26 @@ nb::dict tensors_of(const Batch& batch) {
 }
 
 /// All columns but those that say where the rows are from.
+std::span<const Column> content_columns(const Batch& batch) {
+  const BatchLayout& layout = batch.plan->layout;
+  return std::span(layout.columns()).first(layout.find("index"));
+}
+
 nb::typed<nb::list, Tensor> content_of(const Batch& batch) {
   nb::list content;
-  const auto& columns = batch.plan->layout.columns();
-  const std::size_t origin = batch.plan->layout.find("index");
-  for (std::size_t i = 0; i < origin; ++i) content.append(nb::cast(tensor_of(batch, columns[i])));
+  for (const Column& column : content_columns(batch)) content.append(nb::cast(tensor_of(batch, column)));
   return content;
+}
+
+/// Columns of a batch in the host's memory as capsules of DLPack, without what a Tensor of each takes.
+std::optional<nb::list> capsules_of(const Batch& batch, bool content) {
+  if (batch.slot.kind().place != MemoryKind::Place::kHost) return std::nullopt;
+  nb::list capsules;
+  for (const Column& column : content ? content_columns(batch) : batch.plan->layout.columns()) {
+    const Tensor tensor = tensor_of(batch, column);
+    capsules.append(capsule(export_dlpack({tensor.slot, tensor.data, tensor.dtype, tensor.shape})));
+  }
+  return capsules;
 }
 
 }  // namespace
@@ -213,8 +234,11 @@ void bind_batch(nb::module_& module) {
       .def_ro("step", &Batch::step)
       .def_ro("position", &Batch::position)
       .def_prop_ro("on_gpu", [](const Batch& self) { return self.slot.kind().place == MemoryKind::Place::kDevice; })
+      .def_prop_ro("names", &names_of)
       .def_prop_ro("tensors", &tensors_of)
-      .def_prop_ro("content", &content_of, "What the samples hold, in order: all but index, position and flags.");
+      .def_prop_ro("content", &content_of, "What the samples hold, in order: all but index, position and flags.")
+      .def("capsules", &capsules_of, "content"_a = false,
+           "All columns, or the content, as DLPack capsules, which own them; None where that is no host memory.");
 }
 
 }  // namespace drapps

@@ -21,7 +21,7 @@ from drapps.torch.transfer import AHEAD, Transfer, TransferThread
 
 def tensors_of(batch: _core.Batch) -> list[torch.Tensor]:
     """What the samples of a batch hold, in its memory."""
-    return torch_tensors(batch.content)
+    return torch_tensors(batch, content=True)
 
 
 @dataclass(frozen=True)
