@@ -22,12 +22,15 @@
 #include <limits>
 #include <new>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/full_testing.h"
 #include "drapps/control/loader.h"
 #include "drapps/decode/testing.h"
 #include "drapps/modality/picture.h"
 #include "drapps/source/array.h"
 #include "drapps/source/encoded.h"
+#include "drapps/text/corpus/corpus.h"
+#include "drapps/text/corpus/document_reader.h"
 
 namespace {
 
@@ -141,13 +144,15 @@ class Files {
   Files(const Files&) = delete;
   Files& operator=(const Files&) = delete;
 
+  std::string put(const std::string& name, const auto& bytes) const {
+    const std::string path = folder_ / name;
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    return path;
+  }
   std::shared_ptr<Source> source(bool bad) const {
     PathList paths;
     for (std::uint32_t i = 0; i < kRecords; ++i) {
-      const std::string path = folder_ / std::to_string(i);
-      const auto bytes = record(i, bad);
-      std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-      EXPECT_TRUE(paths.append(path).ok());
+      EXPECT_TRUE(paths.append(put(std::to_string(i), record(i, bad))).ok());
     }
     return *FileSource::make(std::move(paths));
   }
@@ -293,6 +298,63 @@ TEST(ShortMemory, OneFailedAllocationOfFiles) {
 }
 
 TEST(ShortMemory, OneFailedAllocationOfArrays) { try_all({in_arrays()}, memory_refusals); }
+
+/// All documents and errors, where a read that finds no memory is called again.
+std::vector<std::string> documents_of(const text::Corpus& corpus, int prepared) {
+  std::vector<std::string> documents;
+  for (const text::Block& block : corpus.blocks()) {
+    std::unique_ptr<text::DocumentReader> reader;
+    while (!catching([&] {
+              reader = text::read_documents({corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
+            }).ok()) {
+    }
+    text::DocumentChunk some;
+    for (bool more = true; more;) {
+      for (int i = 0; i < prepared; ++i) static_cast<void>(reader->prepare());
+      const auto read = reader->next(some);
+      const Spared spared;
+      if (!read.ok()) {
+        EXPECT_TRUE(is_refusal(read.error())) << read.error().message;
+        continue;
+      }
+      more = *read;
+      for (const auto& one : some.each) {
+        documents.push_back(
+            std::to_string(one.at) + " " +
+            (one.error < 0 ? std::string(some.at(one)) : some.errors[static_cast<std::size_t>(one.error)].to_string()));
+      }
+      if (more) documents.push_back("a piece with " + std::to_string(some.empty) + " empty ones");
+      some.clear();
+    }
+  }
+  return documents;
+}
+
+TEST(ShortMemory, OneFailedAllocationOfLines) {
+  std::string lines;
+  for (int i = 0; i < 6000; ++i) {
+    const std::string text(static_cast<std::size_t>(i) * 7919 % 1000, static_cast<char>('a' + i % 26));
+    lines += i == 3000 ? "no JSON\n" : "{\"text\": \"" + text + "\"}\n";
+  }
+  const Files files;
+  const std::string path = files.put("lines", lines);
+  for (const auto format : {text::DocumentFormat::kLines, text::DocumentFormat::kJsonLines}) {
+    const auto corpus = *text::Corpus::open({path}, {.format = format});
+    const auto expected = documents_of(*corpus, 0);
+    EXPECT_GT(expected.size(), 5900u);
+    for (const int prepared : {0, 1, 4}) {
+      bool refused = true;
+      long first = 1;
+      for (; refused && !HasFailure(); ++first) {
+        memory_refusals.arm(first, 1);
+        const auto documents = documents_of(*corpus, prepared);
+        refused = memory_refusals.disarm();
+        EXPECT_TRUE(documents == expected) << "refused " << first << ", prepared " << prepared;
+      }
+      EXPECT_GT(first, 10);
+    }
+  }
+}
 
 TEST(ShortMemory, ManyFailedAllocationsInARow) {
   for (const auto& source : {in_memory(true), in_arrays()}) {

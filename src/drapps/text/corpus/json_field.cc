@@ -18,7 +18,10 @@ JsonField::~JsonField() = default;
 Result<std::string_view> JsonField::read(std::string_view object) {
   simdjson::dom::element root;
   if (const auto error = parser_->parser.parse(object.data(), object.size(), /*realloc_if_needed=*/false).get(root)) {
-    if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (error == simdjson::MEMALLOC) {
+      parser_->parser = simdjson::dom::parser();  // a parser without all of its memory would use what it has not
+      throw std::bad_alloc();
+    }
     return Error{.code = ErrorCode::kCorrupt,
                  .stage = Stage::kDecode,
                  .message = std::string("the line is no JSON: ") + simdjson::error_message(error)};
